@@ -92,8 +92,8 @@ var packageRules = []packageRule{
 	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/qrcode internal/request internal/seal console/look console/words console/chart", ""},
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
-	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people api console reference internal/loop internal/seal internal/system", ""},
-	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account people journal books backup webhook api server internal/db/sqlite internal/db/postgres internal/loadgen internal/escape internal/faulty internal/qrcode internal/rehearse internal/relay internal/remote internal/seal internal/system internal/trace internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
+	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people api console reference internal/db/sqlite internal/db/postgres internal/loop internal/seal internal/system", ""},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books backup webhook api server internal/loadgen internal/escape internal/faulty internal/qrcode internal/rehearse internal/relay internal/remote internal/seal internal/system internal/trace internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
@@ -103,7 +103,7 @@ var packageRules = []packageRule{
 
 // engineFiles are the files beside the engines' own packages that may import an
 // engine: everything else knows internal/db only.
-var engineFiles = []string{"store/open.go", "cmd/till/doctor.go", "cmd/till/doctor_backup.go", "cmd/till/doctor_citus.go"}
+var engineFiles = []string{"store/open.go", "server/doctor.go", "server/doctor_backup.go", "server/doctor_citus.go"}
 
 // counting are the packages that count by meter and record spans, beside what their rules
 // name. meter itself serves HTTP.

@@ -60,6 +60,30 @@ func UsedGeneration(all []store.Generation) int {
 // Used returns the number of the generation that seals.
 func (g *Generations) Used() int { return UsedGeneration(g.All) }
 
+// GenerationState is what a generation is for.
+type GenerationState string
+
+// The states of a generation.
+const (
+	GenerationAdded    GenerationState = "added"    // not used yet
+	GenerationInUse    GenerationState = "in use"   // it seals
+	GenerationReplaced GenerationState = "replaced" // it opens what it sealed
+	GenerationRetired  GenerationState = "retired"
+)
+
+// State returns what a generation is for.
+func (g *Generations) State(of *store.Generation) GenerationState {
+	switch {
+	case !of.RetiredAt.IsZero():
+		return GenerationRetired
+	case of.Number == g.Used():
+		return GenerationInUse
+	case of.UsedAt.IsZero():
+		return GenerationAdded
+	}
+	return GenerationReplaced
+}
+
 // Find returns a generation, nil if there is none of this number.
 func (g *Generations) Find(number int) *store.Generation {
 	for i := range g.All {

@@ -93,3 +93,22 @@ func auditAllClients(ctx context.Context, s *store.Store, by, action, detail str
 		return s.UpdateBackground(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, by, action, "all clients: "+detail) })
 	})
 }
+
+// HoldScope says whose payouts a hold stops.
+func HoldScope(h store.Hold) string {
+	if h.Client == store.EveryClient {
+		return "all clients"
+	}
+	return "client " + h.Client.String()
+}
+
+// HoldReason says why payouts are held, and what ends it.
+func HoldReason(h store.Hold) string {
+	switch h.Cause {
+	case store.HoldRestored:
+		return "an old database was put back; see 'till restored --show'"
+	case store.HoldSuspended:
+		return "the client is suspended; 'till client resume' ends it"
+	}
+	return h.Reason
+}

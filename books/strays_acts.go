@@ -45,6 +45,14 @@ func CountOpenStrays(ctx context.Context, s *store.Store) (n int, err error) {
 	return n, err
 }
 
+// OpenStraysText says how many strays are open.
+func OpenStraysText(n int) string {
+	if n >= MaxStrays {
+		return fmt.Sprintf("%d strays or more are open", n)
+	}
+	return till.Count(n, "stray is open", "strays are open")
+}
+
 // Attribution is a person's decision whose money a stray is.
 type Attribution struct {
 	Stray  till.ID

@@ -119,11 +119,7 @@ func (v *visit) operatorRow(o *books.OperatorStatus) operatorRow {
 		r.Chip, r.Note = Chip{Tone: "pending", Icon: "clock", Text: t("house.probing")}, t("house.since", "at", v.clock.Moment(o.Since, v.now))
 	}
 	if calls := o.Calls.Answered + o.Calls.Unanswered; calls > 0 && r.Note == "" {
-		ms := int64(0)
-		if o.Calls.Answered > 0 {
-			ms = o.Calls.TotalLatency.Milliseconds() / o.Calls.Answered
-		}
-		r.Note = t("house.calls", "answered", o.Calls.Answered, "all", calls, "ms", ms)
+		r.Note = t("house.calls", "answered", o.Calls.Answered, "all", calls, "ms", o.Calls.MeanLatency().Milliseconds())
 	}
 	if o.Case != "" {
 		r.Note = strings.TrimPrefix(r.Note+" · "+o.Case, " · ")

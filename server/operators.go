@@ -183,6 +183,14 @@ func (o *Operators) callbackPolicies(ring *seal.Ring) map[string]*api.CallbackPo
 	return out
 }
 
+// called reports whether an operator calls one address for all payments or payouts of a
+// connection.
+func (o *Operators) called(connection string) bool {
+	_, payments := o.Payments[connection].(provider.CallbackReader)
+	_, payouts := o.Payouts[connection].(provider.CallbackReader)
+	return payments || payouts
+}
+
 // claimReaders returns the readers of a connection's callbacks.
 func claimReaders(payments, payouts provider.Provider) map[till.SubjectKind]provider.ClaimReader {
 	out := map[till.SubjectKind]provider.ClaimReader{}

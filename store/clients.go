@@ -195,6 +195,27 @@ func (tx *Tx) Clients(ctx context.Context, after till.ID, limit int) ([]*till.Cl
 	})
 }
 
+// EachClient calls f with each client, a page at a time, until f returns false.
+func (s *Store) EachClient(ctx context.Context, f func(c *till.Client) (more bool, err error)) error {
+	const page = 500
+	for after := (till.ID{}); ; {
+		var clients []*till.Client
+		err := s.View(ctx, func(tx *Tx) (err error) {
+			clients, err = tx.Clients(ctx, after, page)
+			return err
+		})
+		if err != nil || len(clients) == 0 {
+			return err
+		}
+		for _, c := range clients {
+			if more, err := f(c); err != nil || !more {
+				return err
+			}
+			after = c.ID
+		}
+	}
+}
+
 // ClientNames returns the clients with some ids, by the names that people call them:
 // those of their profiles. Only id, name and mode are filled in.
 func (tx *Tx) ClientNames(ctx context.Context, ids []till.ID) (map[till.ID]till.Client, error) {

@@ -96,6 +96,11 @@ func (s *CallStats) Add(o CallStats) {
 	s.TotalLatency += o.TotalLatency
 }
 
+// MeanLatency returns how long a call that was answered took, 0 if none was.
+func (s *CallStats) MeanLatency() time.Duration {
+	return s.TotalLatency / time.Duration(max(s.Answered, 1))
+}
+
 // HealthRow is what came of one kind of call within a HealthBucket.
 type HealthRow struct {
 	Operation

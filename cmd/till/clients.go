@@ -76,7 +76,7 @@ a client's id.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
 				items := []clientJSON{}
-				err := eachClient(cmd.Context(), s, func(c *till.Client) (bool, error) {
+				err := s.EachClient(cmd.Context(), func(c *till.Client) (bool, error) {
 					items = append(items, clientJSON{c.ID.String(), c.Name, c.Mode, c.Suspended, c.CreatedAt.String()})
 					return true, nil
 				})

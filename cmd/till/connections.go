@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,13 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/books"
-	"till/provider"
 	"till/server"
 	"till/store"
 )
 
 func newConnections() *cobra.Command {
-	var o operatorsOf
+	var setup server.Setup
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "connections",
@@ -30,8 +30,8 @@ never used, and the addresses that operators call back.`,
 		Example: `  till connections --config till.toml`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), o.database, func(s *store.Store) error {
-				list, err := listConnections(cmd.Context(), s, o)
+			return withDatabase(cmd.Context(), setup.Database, func(s *store.Store) error {
+				list, err := server.ListConnections(cmd.Context(), s, &setup)
 				if err != nil {
 					return err
 				}
@@ -39,11 +39,17 @@ never used, and the addresses that operators call back.`,
 			})
 		},
 	}
-	addDatabaseFlag(cmd, &o.database)
-	cmd.Flags().StringVar(&o.secretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
-	addOperatorFlags(cmd, &o.config, &o.baseURL)
+	addDatabaseFlag(cmd, &setup.Database)
+	cmd.Flags().StringVar(&setup.SecretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
+	addOperatorFlags(cmd, &setup.Config, &setup.BaseURL)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
+}
+
+// addOperatorFlags adds --config and --base-url.
+func addOperatorFlags(cmd *cobra.Command, configFile, baseURL *string) {
+	cmd.Flags().StringVar(configFile, "config", "", configUsage)
+	cmd.Flags().StringVar(baseURL, "base-url", "", "the URL at which operators reach the API, ending in /v1, as for 'till serve'")
 }
 
 // connectionJSON is a connection as the command prints it.
@@ -68,40 +74,31 @@ type operationJSON struct {
 	Milliseconds int64  `json:"milliseconds"` // a call that was answered, on average
 }
 
-func listConnections(ctx context.Context, s *store.Store, o operatorsOf) ([]*connectionJSON, error) {
-	by := map[string]*connectionJSON{}
-	of := func(name string) *connectionJSON {
-		if by[name] == nil {
-			by[name] = &connectionJSON{Name: name, State: string(store.Passing), Operations: []operationJSON{}}
-		}
-		return by[name]
+func connectionOut(c *server.ConnectionStatus) *connectionJSON {
+	out := &connectionJSON{Name: c.Name, Operator: textOrNull(c.Operator), Configured: c.Configured, Payments: c.Payments, Payouts: c.Payouts,
+		State: string(c.State), RetryAt: timeOrNull(c.RetryAt), Operations: []operationJSON{}, CallbackURL: textOrNull(c.CallbackURL), Case: textOrNull(c.Case)}
+	for _, o := range c.Operations {
+		out.Operations = append(out.Operations, operationJSON{o.Name, o.Answered, o.Unanswered, o.AuthRefused, o.MeanLatency().Milliseconds()})
 	}
-	err := s.View(ctx, func(tx *store.Tx) error {
-		operators, err := books.ReadOperators(ctx, tx)
-		for _, o := range operators {
-			of(o.Connection).add(o)
-		}
+	return out
+}
+
+// reportOperatorCases prints the problems of connections before the cases of
+// payments: they belong to no client.
+func reportOperatorCases(cmd *cobra.Command, s *store.Store, asJSON bool) error {
+	var cases []*store.OperatorCase
+	err := s.View(cmd.Context(), func(tx *store.Tx) (err error) {
+		cases, err = tx.OperatorCases(cmd.Context(), false)
 		return err
 	})
-	if err != nil || o.config == "" {
-		return sorted(by), err
-	}
-	ops, ring, err := o.open(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range ops.File.Connections {
-		c := of(f.Name)
-		c.Configured, c.Operator = true, &f.Operator
-		c.Payments, c.Payouts = ops.Payments[f.Name] != nil, ops.Payouts[f.Name] != nil
-		_, payments := ops.Payments[f.Name].(provider.CallbackReader)
-		_, payouts := ops.Payouts[f.Name].(provider.CallbackReader)
-		if (payments || payouts) && o.baseURL != "" {
-			url := server.CallbackURL(o.baseURL, f.Name, ring)
-			c.CallbackURL = &url
+	for _, c := range cases {
+		if asJSON {
+			printf(cmd.ErrOrStderr(), "till: the connection %s: %s\n", c.Connection, c.Detail)
+		} else if err == nil {
+			_, err = printf(cmd.OutOrStdout(), "The connection %s, since %s: %s.\n", c.Connection, c.OpenedAt, c.Detail)
 		}
 	}
-	return sorted(by), nil
+	return err
 }
 
 // checkConnection rejects a name that was never used: all lines would be
@@ -134,44 +131,13 @@ func noConnection(ctx context.Context, tx *store.Tx, name string) error {
 	return fmt.Errorf("there is no connection %q here; there are %s", name, list)
 }
 
-func sorted(by map[string]*connectionJSON) (out []*connectionJSON) {
-	for _, name := range slices.Sorted(maps.Keys(by)) {
-		out = append(out, by[name])
-	}
-	return out
-}
-
-// add adds what the books know of a connection's payments or payouts.
-func (c *connectionJSON) add(o *books.OperatorStatus) {
-	c.Payouts, c.Payments = c.Payouts || o.Used && o.Payouts, c.Payments || o.Used && !o.Payouts
-	if o.State != store.Passing {
-		c.State, c.RetryAt = string(o.State), timeOrNull(o.RetryAt)
-	}
-	for _, s := range o.Operations {
-		j := operationJSON{Name: s.Name, Answered: s.Answered, Unanswered: s.Unanswered, Refused: s.AuthRefused}
-		if s.Answered > 0 {
-			j.Milliseconds = s.TotalLatency.Microseconds() / s.Answered / 1000
-		}
-		c.Operations = append(c.Operations, j)
-	}
-	if o.Case != "" {
-		detail := o.Case
-		if c.Case != nil {
-			detail = *c.Case + "; " + detail
-		}
-		c.Case = &detail
-	}
-}
-
-func printConnections(w io.Writer, list []*connectionJSON, asJSON bool) error {
-	for _, c := range list {
-		slices.SortFunc(c.Operations, func(a, b operationJSON) int { return strings.Compare(a.Name, b.Name) })
-	}
+func printConnections(w io.Writer, list []*server.ConnectionStatus, asJSON bool) error {
 	if asJSON {
-		if list == nil {
-			list = []*connectionJSON{}
+		items := make([]*connectionJSON, len(list))
+		for i, c := range list {
+			items[i] = connectionOut(c)
 		}
-		return printJSON(w, map[string]any{"items": list})
+		return printJSON(w, map[string]any{"items": items})
 	}
 	if len(list) == 0 {
 		_, err := printLine(w, "There are no connections.")
@@ -180,23 +146,23 @@ func printConnections(w io.Writer, list []*connectionJSON, asJSON bool) error {
 	err := table(w, func(row func(...any)) {
 		row("CONNECTION", "OPERATOR", "STATE", "LAST MINUTE", "CASE")
 		for _, c := range list {
-			row(c.Name, textOrEmpty(c.Operator), c.State, operations(c.Operations), textOrEmpty(c.Case))
+			row(c.Name, cmp.Or(c.Operator, "-"), c.State, operations(c.Operations), cmp.Or(c.Case, "-"))
 		}
 	})
 	for _, c := range list {
-		if err == nil && c.CallbackURL != nil {
-			_, err = printf(w, "%s calls %s\n", c.Name, *c.CallbackURL)
+		if err == nil && c.CallbackURL != "" {
+			_, err = printf(w, "%s calls %s\n", c.Name, c.CallbackURL)
 		}
 	}
 	return err
 }
 
-func operations(list []operationJSON) string {
+func operations(list []books.OperationCalls) string {
 	var out []string
 	for _, o := range list {
-		text := fmt.Sprintf("%s: %d of %d answered, %d ms", o.Name, o.Answered, o.Answered+o.Unanswered, o.Milliseconds)
-		if o.Refused > 0 {
-			text += fmt.Sprintf(", %d refused our credentials", o.Refused)
+		text := fmt.Sprintf("%s: %d of %d answered, %d ms", o.Name, o.Answered, o.Answered+o.Unanswered, o.MeanLatency().Milliseconds())
+		if o.AuthRefused > 0 {
+			text += fmt.Sprintf(", %d refused our credentials", o.AuthRefused)
 		}
 		out = append(out, text)
 	}
@@ -204,11 +170,4 @@ func operations(list []operationJSON) string {
 		return "no calls"
 	}
 	return strings.Join(out, "; ")
-}
-
-func textOrEmpty(s *string) string {
-	if s == nil {
-		return "-"
-	}
-	return *s
 }

@@ -83,25 +83,3 @@ func parseID(text, what string) (till.ID, error) {
 	}
 	return id, nil
 }
-
-// eachClient calls f with each client, a page at a time, until f returns
-// false.
-func eachClient(ctx context.Context, s *store.Store, f func(c *till.Client) (more bool, err error)) error {
-	const page = 500
-	for after := (till.ID{}); ; {
-		var clients []*till.Client
-		err := s.View(ctx, func(tx *store.Tx) (err error) {
-			clients, err = tx.Clients(ctx, after, page)
-			return err
-		})
-		if err != nil || len(clients) == 0 {
-			return err
-		}
-		for _, c := range clients {
-			if more, err := f(c); err != nil || !more {
-				return err
-			}
-			after = c.ID
-		}
-	}
-}

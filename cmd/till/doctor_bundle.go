@@ -48,23 +48,24 @@ type bundleFile struct {
 const (
 	maxBundlePart   = 32 << 20
 	maxBundleConfig = 1 << 20
+	maxBundleCases  = 100_000 // counted
 )
 
 // plan lists the files, without reading anything.
-func (b *bundle) plan(d *doctor) {
+func (b *bundle) plan(found *server.Findings) {
 	add := func(name, about string, read func(ctx context.Context) ([]byte, error)) {
 		b.files = append(b.files, bundleFile{name: name, about: about, read: read})
 	}
 	add("version.json", "the program, its build and the machine's kind", func(context.Context) ([]byte, error) { return b.readVersion() })
 	add("findings.json", "what the doctor has found", func(context.Context) ([]byte, error) {
 		var w bytes.Buffer
-		err := d.print(&w, true)
+		err := printFindings(&w, found, true)
 		return w.Bytes(), err
 	})
 	if b.config != "" {
 		add("config.json", "the configuration; texts that may be credentials by length and salted digest", func(context.Context) ([]byte, error) { return b.readConfig() })
 	}
-	if !d.damaged {
+	if !found.Damaged {
 		add("tables.json", "sizes of the tables, about how many rows they have", b.readTables)
 		add("plans.json", "how the database runs the main reads", b.readPlans)
 		add("state.json", "schema, instances, turns, breakers, lanes, counts of cases, backups, statements", b.readState)
@@ -88,10 +89,10 @@ func (b *bundle) fromAdmin(path string) func(ctx context.Context) ([]byte, error
 }
 
 // write prints the list of files, then reads and writes them.
-func (b *bundle) write(cmd *cobra.Command, d *doctor) error {
+func (b *bundle) write(cmd *cobra.Command, found *server.Findings) error {
 	b.salt = make([]byte, 16)
 	rand.Read(b.salt)
-	b.plan(d)
+	b.plan(found)
 	w := cmd.ErrOrStderr()
 	printf(w, "%s will hold:\n", b.path)
 	err := table(w, func(row func(cells ...any)) {
@@ -231,7 +232,7 @@ func (b *bundle) state(ctx context.Context, s *store.Store) (map[string]any, err
 		out["turns"], errs[1] = tx.Turns(ctx)
 		out["breakers"], errs[2] = tx.Breakers(ctx)
 		out["lanes"], errs[3] = tx.Lanes(ctx)
-		out["open_cases"], errs[4] = tx.OpenKinds(ctx, maxWaitingCounted)
+		out["open_cases"], errs[4] = tx.OpenKinds(ctx, maxBundleCases)
 		out["statements"], errs[5] = tx.StatementSums(ctx)
 		for i, kind := range []store.BackupKind{store.KindBackup, store.KindDrill} {
 			r, err := tx.BackupResult(ctx, kind)

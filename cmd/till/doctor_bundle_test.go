@@ -78,9 +78,7 @@ func TestABundleTellsNothingOfClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &bundle{path: filepath.Join(dir, "b.tar.gz"), database: h.database, config: config, verify: true, salt: []byte("salt")}
-	d := &doctor{}
-	d.add("secret", isWrong, "the key till_live_canary0123456789 of %s", phone)
-	b.plan(d)
+	b.plan(&server.Findings{All: []server.Finding{{Name: "secret", Verdict: server.Wrong, Detail: "the key till_live_canary0123456789 of " + phone}}})
 	b.files = append(b.files, bundleFile{name: "log.txt", read: func(context.Context) ([]byte, error) {
 		var w bytes.Buffer
 		log := server.NewLogger(server.NewLogRing(&w), true, slog.LevelInfo)

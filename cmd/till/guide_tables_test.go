@@ -16,6 +16,7 @@ import (
 	"till"
 	"till/api"
 	"till/provider/sandbox"
+	"till/server"
 	"till/store"
 )
 
@@ -171,7 +172,7 @@ func TestTheGuideSaysWhenLateMoneyIsAskedFor(t *testing.T) {
 	k := &killing{t: t, dir: dir, database: database, book: dir + "/sandbox.db"}
 	k.start() // makes the database and the secret
 	err := withDatabase(t.Context(), database, func(s *store.Store) error {
-		ops, _, err := operatorsOf{database: database, config: config}.open(t.Context(), s)
+		ops, _, err := (&server.Setup{Database: database, Config: config}).OpenOperators(t.Context(), s)
 		if err != nil {
 			return err
 		}

@@ -185,25 +185,6 @@ type holdJSON struct {
 	Reason   *string `json:"reason"`
 }
 
-// holdScope says whose payouts a hold stops.
-func holdScope(h store.Hold) string {
-	if h.Client == store.EveryClient {
-		return "all clients"
-	}
-	return "client " + h.Client.String()
-}
-
-// whyHeld says why payouts are held, and what ends it.
-func whyHeld(h store.Hold) string {
-	switch h.Cause {
-	case store.HoldRestored:
-		return "an old database was put back; see 'till restored --show'"
-	case store.HoldSuspended:
-		return "the client is suspended; 'till client resume' ends it"
-	}
-	return h.Reason
-}
-
 // printHolds prints the holds, and the waiting payouts if there are any.
 func printHolds(w io.Writer, held books.PayoutsHeld, waiting []waitingPayout, asJSON bool) error {
 	if asJSON {
@@ -219,13 +200,13 @@ func printHolds(w io.Writer, held books.PayoutsHeld, waiting []waitingPayout, as
 	}
 	err := table(w, func(row func(...any)) {
 		for _, h := range held.Holds {
-			row("held", holdScope(h), "since "+h.At.String(), "by "+h.By, whyHeld(h))
+			row("held", books.HoldScope(h), "since "+h.At.String(), "by "+h.By, books.HoldReason(h))
 		}
 	})
 	if len(held.Holds) == 0 {
 		_, err = printLine(w, "Nothing holds payouts.")
 	}
-	_, told := printf(w, "%s.\n", waitingText(held.Waiting))
+	_, told := printf(w, "%s.\n", count(held.Waiting, "payout waits", "payouts wait"))
 	if err = errors.Join(err, told); err != nil || len(waiting) == 0 {
 		return err
 	}
@@ -236,45 +217,4 @@ func printHolds(w io.Writer, held books.PayoutsHeld, waiting []waitingPayout, as
 			row(p.PayoutID, p.ClientID, p.Amount+" "+p.Currency, p.CreatedAt, p.HeldAt)
 		}
 	})
-}
-
-// waitingText says how many payouts wait.
-func waitingText(n int) string {
-	return count(n, "payout waits", "payouts wait")
-}
-
-// maxShownHolds is how many holds the doctor lists.
-const maxShownHolds = 10
-
-// examineHolds reports holds with their time, person and reason, and how many
-// payouts wait. A suspended client is reported only if payouts wait.
-func (d *doctor) examineHolds(ctx context.Context, s *store.Store) error {
-	held, err := books.HeldPayouts(ctx, s, store.EveryClient)
-	if err != nil {
-		return err
-	}
-	told, suspended := 0, 0
-	for _, h := range held.Holds {
-		if h.Cause == store.HoldSuspended {
-			suspended++
-		} else if told++; told <= maxShownHolds {
-			d.add("payouts", isRisky, "those of %s are held since %s by %s: %s", holdScope(h), h.At, h.By, whyHeld(h))
-		}
-	}
-	if told > maxShownHolds {
-		d.add("payouts", isRisky, "those of %s are held", count(told-maxShownHolds, "more client", "more clients"))
-	}
-	if suspended > 0 && held.Waiting > 0 {
-		d.add("payouts", isRisky, "those of %s are held: suspended", clientsText(suspended))
-	}
-	waiting := waitingText(held.Waiting) + " to be released; see 'till payouts held'"
-	if held.Waiting == 0 {
-		waiting = "no payout waits yet; see 'till payouts held'"
-	}
-	d.addIf("payouts", held.Waiting > 0 || told > 0, isRisky, "none is held", waiting)
-	return nil
-}
-
-func clientsText(n int) string {
-	return count(n, "client", "clients")
 }

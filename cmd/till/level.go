@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 
@@ -90,23 +89,6 @@ type instanceJSON struct {
 	StartedAt  string `json:"started_at"`
 	SeenAt     string `json:"seen_at"`
 	Running    bool   `json:"running"`
-}
-
-// examineLevel reports whether the last upgrade is finished.
-func (d *doctor) examineLevel(ctx context.Context, s *store.Store) error {
-	l, err := books.ReadLevels(ctx, s)
-	if err != nil {
-		return err
-	}
-	switch older := len(l.Older(l.Program)); {
-	case older > 0:
-		d.add("level", isRisky, "%s: the upgrade is not finished; see 'till level'", count(older, "instance of an older release runs", "instances of an older release run"))
-	case l.Level < l.Program:
-		d.add("level", isFine, "it is %d and can be raised to %d; until then the release before can be started again", l.Level, l.Program)
-	default:
-		d.add("level", isFine, "it is this program's, %d", l.Level)
-	}
-	return nil
 }
 
 func printLevels(w io.Writer, l *books.Levels, asJSON bool) error {

@@ -177,7 +177,7 @@ func TestSimulatedOperators(t *testing.T) {
 			}
 		}
 	}
-	o := operatorsOf{database: c.Database, config: filepath.Join(dir, "good.toml"), baseURL: "https://pay.example.com/v1", adapters: kiosks}
+	o := server.Setup{Database: c.Database, Config: filepath.Join(dir, "good.toml"), BaseURL: "https://pay.example.com/v1", Adapters: kiosks}
 	wantFindings(t, o, map[string]string{
 		"ok kiosk payments":           "the operator lets us in",
 		"ok kiosk callbacks":          "tell the operator to call https://pay.example.com/v1/callbacks/kiosk/",
@@ -187,12 +187,12 @@ func TestSimulatedOperators(t *testing.T) {
 		"ok config":                   "1 connection and 1 route",
 		"never wrong-key-canar":       "",
 	})
-	o.config, o.baseURL = filepath.Join(dir, "bad.toml"), "http://127.0.0.1/v1"
+	o.Config, o.BaseURL = filepath.Join(dir, "bad.toml"), "http://127.0.0.1/v1"
 	wantFindings(t, o, map[string]string{
 		"wrong kiosk payments":    "the kiosk does not take the key; ask its owner: it answers 401",
 		"warning kiosk callbacks": "operators call HTTPS only",
 	})
-	list(t, o)
+	list(t, &o)
 }
 
 // A second start finds the operators where they were, with what they remember:
@@ -225,15 +225,15 @@ func TestSimulatedOperatorsStayWhereTheyAre(t *testing.T) {
 	}
 }
 
-func list(t *testing.T, o operatorsOf) {
+func list(t *testing.T, o *server.Setup) {
 	t.Helper()
-	err := withDatabase(t.Context(), o.database, func(s *store.Store) error {
-		list, err := listConnections(t.Context(), s, o)
+	err := withDatabase(t.Context(), o.Database, func(s *store.Store) error {
+		list, err := server.ListConnections(t.Context(), s, o)
 		if err != nil {
 			return err
 		}
-		if len(list) != 2 || list[0].Name != "kiosk" || !list[0].Configured || *list[0].Operator != "kiosk" || list[1].Name != "sandbox" ||
-			!strings.HasPrefix(*list[0].CallbackURL, o.baseURL+"/callbacks/kiosk/") {
+		if len(list) != 2 || list[0].Name != "kiosk" || !list[0].Configured || list[0].Operator != "kiosk" || list[1].Name != "sandbox" ||
+			!strings.HasPrefix(list[0].CallbackURL, o.BaseURL+"/callbacks/kiosk/") {
 			t.Errorf("got %+v", list)
 		}
 		var out bytes.Buffer
@@ -244,20 +244,22 @@ func list(t *testing.T, o operatorsOf) {
 	}
 }
 
-func wantFindings(t *testing.T, o operatorsOf, want map[string]string) {
+// wantFindings compares what the doctor finds: "verdict name" and how its detail begins, or
+// "never" and what must not be there.
+func wantFindings(t *testing.T, s server.Setup, want map[string]string) {
 	t.Helper()
-	d := &doctor{}
-	if err := d.examineOperators(t.Context(), o); err != nil {
+	found, err := server.Examine(t.Context(), s)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var all strings.Builder
-	for _, f := range d.findings {
-		fmt.Fprintf(&all, "%s %s: %s\n", f.verdict, f.name, f.detail)
+	for _, f := range found.All {
+		fmt.Fprintf(&all, "%s %s: %s\n", f.Verdict, f.Name, f.Detail)
 	}
 	for name, detail := range want {
-		if strings.HasPrefix(name, "never ") {
-			if strings.Contains(all.String(), strings.TrimPrefix(name, "never ")) {
-				t.Errorf("the doctor shows a credential:\n%s", &all)
+		if never, found := strings.CutPrefix(name, "never "); found {
+			if strings.Contains(all.String(), never) {
+				t.Errorf("the doctor says %q:\n%s", never, &all)
 			}
 		} else if !strings.Contains(all.String(), name+": "+detail) {
 			t.Errorf("no %q with %q in\n%s", name, detail, &all)

@@ -53,13 +53,8 @@ func shown(v any) any {
 	return escape.Text(fmt.Sprint(v))
 }
 
-// count returns a number with the right noun, for one or for many.
-func count[N int | int64](n N, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
+// count is till.Count, which the commands need often.
+func count[N int | int64](n N, one, many string) string { return till.Count(n, one, many) }
 
 // printJSON writes a value as one line of JSON.
 func printJSON(w io.Writer, v any) error {

@@ -146,7 +146,7 @@ func (r *restoredFlags) restored(cmd *cobra.Command) error {
 // suspendLive suspends all live clients and returns how many.
 func suspendLive(ctx context.Context, s *store.Store) (n int, err error) {
 	accounts := account.New(s, nil)
-	err = eachClient(ctx, s, func(c *till.Client) (bool, error) {
+	err = s.EachClient(ctx, func(c *till.Client) (bool, error) {
 		if c.Mode != till.Live || c.Suspended {
 			return true, nil
 		}
@@ -171,7 +171,7 @@ type activeKey struct {
 // activeKeys returns all working keys.
 func activeKeys(ctx context.Context, s *store.Store) ([]activeKey, error) {
 	out := []activeKey{}
-	err := eachClient(ctx, s, func(c *till.Client) (bool, error) {
+	err := s.EachClient(ctx, func(c *till.Client) (bool, error) {
 		return true, s.View(ctx, func(tx *store.Tx) error {
 			keys, err := tx.Keys(ctx, c.ID, maxKeys)
 			for _, k := range keys {

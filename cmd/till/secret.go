@@ -290,33 +290,13 @@ func hasOperators(ctx context.Context, s *store.Store) (has bool, err error) {
 
 // generationJSON is a generation as the command prints it.
 type generationJSON struct {
-	Generation int              `json:"generation"`
-	State      string           `json:"state"`
-	AddedAt    *string          `json:"added_at"`
-	UsedAt     *string          `json:"used_at"`
-	RetiredAt  *string          `json:"retired_at"`
-	Sealed     int64            `json:"sealed"`
-	Values     map[string]int64 `json:"values"`
-}
-
-// The states of a generation.
-const (
-	generationAdded    = "added"    // not used yet
-	generationInUse    = "in use"   // it seals
-	generationReplaced = "replaced" // it opens what it sealed
-	generationRetired  = "retired"
-)
-
-func generationState(g *store.Generation, used int) string {
-	switch {
-	case !g.RetiredAt.IsZero():
-		return generationRetired
-	case g.Number == used:
-		return generationInUse
-	case g.UsedAt.IsZero():
-		return generationAdded
-	}
-	return generationReplaced
+	Generation int                   `json:"generation"`
+	State      books.GenerationState `json:"state"`
+	AddedAt    *string               `json:"added_at"`
+	UsedAt     *string               `json:"used_at"`
+	RetiredAt  *string               `json:"retired_at"`
+	Sealed     int64                 `json:"sealed"`
+	Values     map[string]int64      `json:"values"`
 }
 
 func printGenerations(w io.Writer, g *books.Generations, asJSON bool) error {
@@ -326,7 +306,7 @@ func printGenerations(w io.Writer, g *books.Generations, asJSON bool) error {
 	}
 	rows := []generationJSON{}
 	for i := range all {
-		r := generationJSON{Generation: all[i].Number, State: generationState(&all[i], g.Used()), AddedAt: timeOrNull(all[i].AddedAt), UsedAt: timeOrNull(all[i].UsedAt),
+		r := generationJSON{Generation: all[i].Number, State: g.State(&all[i]), AddedAt: timeOrNull(all[i].AddedAt), UsedAt: timeOrNull(all[i].UsedAt),
 			RetiredAt: timeOrNull(all[i].RetiredAt), Sealed: g.SealedBy(all[i].Number), Values: map[string]int64{}}
 		for kind, by := range g.Sealed {
 			if n := by[all[i].Number]; n > 0 {
@@ -344,41 +324,4 @@ func printGenerations(w io.Writer, g *books.Generations, asJSON bool) error {
 			row(r.Generation, r.State, r.Sealed, timeOr(all[i].AddedAt, "-"), timeOr(all[i].UsedAt, "-"), timeOr(all[i].RetiredAt, "-"))
 		}
 	})
-}
-
-// maxRotation is how long a rotation may take before the doctor warns: late reads of open
-// payments are over by then.
-const maxRotation = 14 * 24 * time.Hour
-
-// examineGenerations reports which generations of the secret are in use, and what a rotation
-// has left.
-func (d *doctor) examineGenerations(ctx context.Context, s *store.Store) error {
-	g, err := books.ReadGenerations(ctx, s)
-	if err != nil {
-		return err
-	}
-	used, replaced, lost := g.Used(), []string{}, int64(0)
-	for _, by := range g.Sealed {
-		for number, n := range by {
-			if known := g.Find(number); number != 1 && (known == nil || !known.RetiredAt.IsZero()) {
-				lost += n
-			}
-		}
-	}
-	for i := range g.All {
-		if generationState(&g.All[i], used) == generationReplaced {
-			replaced = append(replaced, strconv.Itoa(g.All[i].Number))
-		}
-	}
-	switch {
-	case lost > 0:
-		d.add("generations", isWrong, "%s sealed with a generation that is retired or unknown: put a file of the secret that has it on every instance", count(int(lost), "value is", "values are"))
-	case len(replaced) > 0 && g.At.Sub(g.Find(used).UsedAt) > maxRotation:
-		d.add("generations", isRisky, "%d seals since %s, and %s was not retired: see 'till secret retire'", used, g.Find(used).UsedAt, strings.Join(replaced, ", "))
-	case len(replaced) > 0:
-		d.add("generations", isFine, "%d seals; %s is replaced, and can be retired when nothing needs it", used, strings.Join(replaced, ", "))
-	default:
-		d.add("generations", isFine, "%d seals, and nothing needs another one", used)
-	}
-	return nil
 }

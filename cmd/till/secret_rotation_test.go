@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"till/books"
 	"till/store"
 	"till/store/storetest"
 )
@@ -52,7 +53,7 @@ type generations struct {
 	Used        int
 	Generations []struct {
 		Generation int
-		State      string
+		State      books.GenerationState
 		Sealed     int64
 	}
 }
@@ -147,7 +148,7 @@ func rotateUnderLoad(r *rotation) {
 	servers[0] = r.start(verbose...)
 	needed := func() (n int64) {
 		for _, g := range r.list().Generations {
-			if g.State != generationInUse {
+			if g.State != books.GenerationInUse {
 				n += g.Sealed
 			}
 		}

@@ -118,7 +118,7 @@ func statusOut(s *books.Status) statusJSON {
 	out.Well = len(out.Troubles) == 0
 	for _, o := range s.Operators {
 		out.Operators = append(out.Operators, operatorStatusJSON{o.Connection, kindOf(o), string(o.State), timeOrNull(o.Since), timeOrNull(o.RetryAt),
-			o.Calls.Answered, o.Calls.Unanswered, millisecondsOf(o.Calls), textOrNull(o.Case)})
+			o.Calls.Answered, o.Calls.Unanswered, o.Calls.MeanLatency().Milliseconds(), textOrNull(o.Case)})
 	}
 	for _, o := range s.Open {
 		out.Open = append(out.Open, openJSON{string(o.Kind), o.N, o.FiveMinutes, o.Hour, o.Day})
@@ -142,13 +142,6 @@ func kindOf(o *books.OperatorStatus) string {
 	return "payments"
 }
 
-func millisecondsOf(c store.CallStats) int64 {
-	if c.Answered == 0 {
-		return 0
-	}
-	return c.TotalLatency.Milliseconds() / c.Answered
-}
-
 func printStatus(w io.Writer, s *books.Status, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, statusOut(s))
@@ -163,7 +156,7 @@ func printStatus(w io.Writer, s *books.Status, asJSON bool) error {
 		}
 		calls := o.Calls.Answered + o.Calls.Unanswered
 		if calls > 0 {
-			text += fmt.Sprintf(", %d of %d calls of the last minute answered, %d ms", o.Calls.Answered, calls, millisecondsOf(o.Calls))
+			text += fmt.Sprintf(", %d of %d calls of the last minute answered, %d ms", o.Calls.Answered, calls, o.Calls.MeanLatency().Milliseconds())
 		}
 		if o.Case != "" {
 			text += "; " + o.Case

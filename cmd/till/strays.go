@@ -67,19 +67,11 @@ the adjustment back.`,
 	return cmd
 }
 
-// openStrays says how many strays are open.
-func openStrays(n int) string {
-	if n >= books.MaxStrays {
-		return fmt.Sprintf("%d strays or more are open", n)
-	}
-	return count(n, "stray is open", "strays are open")
-}
-
 // reportStrays prints how many strays are open.
 func reportStrays(cmd *cobra.Command, s *store.Store) error {
 	n, err := books.CountOpenStrays(cmd.Context(), s)
 	if err == nil && n > 0 {
-		printf(cmd.ErrOrStderr(), "till: %s: money that names us and that nobody has; see 'till strays'\n", openStrays(n))
+		printf(cmd.ErrOrStderr(), "till: %s: money that names us and that nobody has; see 'till strays'\n", books.OpenStraysText(n))
 	}
 	return err
 }

@@ -110,7 +110,7 @@ func (c *subjectCommands) find(ctx context.Context, s *store.Store, text, client
 		return ref, exists(owner)
 	}
 	found := false
-	err = eachClient(ctx, s, func(owner *till.Client) (bool, error) {
+	err = s.EachClient(ctx, func(owner *till.Client) (bool, error) {
 		err := exists(owner.ID)
 		if till.ErrorCode(err) == c.notFound {
 			return true, nil

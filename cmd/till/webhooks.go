@@ -126,7 +126,7 @@ func findEndpoint(ctx context.Context, s *store.Store, text, client string) (ref
 		return ref, err
 	}
 	found := false
-	err = eachClient(ctx, s, func(c *till.Client) (bool, error) {
+	err = s.EachClient(ctx, func(c *till.Client) (bool, error) {
 		e, err := look(c.ID)
 		found = e != nil
 		return !found, err

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"strings"
@@ -24,17 +24,17 @@ func TestDoctorOnInstances(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		versions map[string]int
-		verdict  severity
+		verdict  Severity
 		says     string
 	}{
-		{nil, isFine, "none was seen"},
-		{map[string]int{"v1.4.0": 2}, isFine, "2 of v1.4.0"},
-		{map[string]int{"v1.4.0": 2, "v1.5.0": 1}, isRisky, "2 of v1.4.0, 1 of v1.5.0"},
+		{nil, Fine, "none was seen"},
+		{map[string]int{"v1.4.0": 2}, Fine, "2 of v1.4.0"},
+		{map[string]int{"v1.4.0": 2, "v1.5.0": 1}, Risky, "2 of v1.4.0, 1 of v1.5.0"},
 	} {
 		d := &doctor{}
 		d.addInstances(c.versions)
-		if len(d.findings) != 1 || d.findings[0].verdict != c.verdict || !strings.Contains(d.findings[0].detail, c.says) {
-			t.Errorf("%v: %+v", c.versions, d.findings)
+		if len(d.All) != 1 || d.All[0].Verdict != c.verdict || !strings.Contains(d.All[0].Detail, c.says) {
+			t.Errorf("%v: %+v", c.versions, d.All)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"strings"
@@ -24,23 +24,20 @@ func TestTheDoctorTellsWhatWaits(t *testing.T) {
 			if err := d.examineWaiting(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			var b strings.Builder
-			if err := d.print(&b, false); err != nil {
-				t.Fatal(err)
-			}
+			all := findingsText(d)
 			for _, line := range want {
-				if !strings.Contains(b.String(), line) {
-					t.Errorf("the doctor does not tell %q:\n%s", line, &b)
+				if !strings.Contains(all, line) {
+					t.Errorf("the doctor does not tell %q:\n%s", line, all)
 				}
 			}
 		}
-		expect("ok  cases       none is open", "ok  suspense    no money is put aside", "ok  webhooks    0 endpoints, 0 events behind and 0 events to be sent again")
+		expect("ok cases: none is open", "ok suspense: no money is put aside", "ok webhooks: 0 endpoints, 0 events behind and 0 events to be sent again")
 
 		other := provider.Result{Outcome: provider.Success, Amount: till.Money{Minor: 9, Currency: "XAF"}}
 		p := storetest.NewPayment(t, c, client, storetest.Body{})
 		other.Receipt = "R1"
 		storetest.Apply(t, c, s, p, other)
-		expect("warning  cases       1 is open (1 mismatch), the oldest since 20", "9 XAF of 1 payment (minor units) put aside")
+		expect("warning cases: 1 is open (1 mismatch), the oldest since 20", "9 XAF of 1 payment (minor units) put aside")
 		q := storetest.NewPayment(t, c, client, storetest.Body{})
 		other.Receipt = "R2"
 		storetest.Apply(t, c, s, q, other)
@@ -70,7 +67,7 @@ func TestTheDoctorTellsWhatWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		expect("warning  webhooks    2 endpoints, ", " events behind and 0 events to be sent again; nothing reaches 1 of them, the longest since 20", "; 1 more was disabled because nothing reached them")
+		expect("warning webhooks: 2 endpoints, ", " events behind and 0 events to be sent again; nothing reaches 1 of them, the longest since 20", "; 1 more was disabled because nothing reached them")
 
 		// They were made past the rules, which are checked at the end.
 		err = s.Update(t.Context(), func(tx *store.Tx) error {

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -8,18 +8,20 @@ import (
 	"strings"
 
 	"till"
-	"till/server"
 	"till/store"
 )
+
+// maxKeysRead is how many keys of a client are looked at; active ones are fewer.
+const maxKeysRead = 1000
 
 // examineRoutes reports each gap between live clients' methods and the routes:
 // for payments, and for payouts if a client's key may create them. A method
 // without any route is a warning. A country without a route is not: an
 // operator of one country has many such.
-func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *server.Operators) error {
+func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *Operators) error {
 	nowhere, partly := map[string]int{}, map[string]int{} // what is missing, and for how many clients
 	live := 0
-	err := eachClient(ctx, s, func(c *till.Client) (bool, error) {
+	err := s.EachClient(ctx, func(c *till.Client) (bool, error) {
 		if c.Mode != till.Live {
 			return true, nil
 		}
@@ -42,13 +44,13 @@ func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *server.
 		return err
 	}
 	for _, what := range slices.Sorted(maps.Keys(nowhere)) {
-		d.add("routes", isRisky, "%s may use %s, and no route leads anywhere: it is not offered", count(nowhere[what], "live client", "live clients"), what)
+		d.add("routes", Risky, "%s may use %s, and no route leads anywhere: it is not offered", till.Count(nowhere[what], "live client", "live clients"), what)
 	}
 	for _, what := range slices.Sorted(maps.Keys(partly)) {
-		d.add("routes", isFine, "%s: %s not offered it there", what, count(partly[what], "live client is", "live clients are"))
+		d.add("routes", Fine, "%s: %s not offered it there", what, till.Count(partly[what], "live client is", "live clients are"))
 	}
 	if len(nowhere)+len(partly) == 0 {
-		d.add("routes", isFine, "every method of %s leads to an operator", count(live, "live client", "live clients"))
+		d.add("routes", Fine, "every method of %s leads to an operator", till.Count(live, "live client", "live clients"))
 	}
 	d.examineDeadEnds(ops)
 	return nil
@@ -61,7 +63,7 @@ func methodsInUse(ctx context.Context, s *store.Store, client till.ID) (methods 
 		if methods, err = tx.ClientMethods(ctx, client); err != nil {
 			return err
 		}
-		keys, err := tx.Keys(ctx, client, maxKeys)
+		keys, err := tx.Keys(ctx, client, maxKeysRead)
 		if slices.ContainsFunc(keys, func(k *till.Key) bool { return k.Allows(till.PayoutsWrite) && k.Active(tx.Now()) }) {
 			kinds = append(kinds, till.SubjectPayout)
 		}
@@ -72,7 +74,7 @@ func methodsInUse(ctx context.Context, s *store.Store, client till.ID) (methods 
 
 // routeGaps reports whether a client's payments or payouts of a method have a
 // route, and the countries of the method without one.
-func routeGaps(ops *server.Operators, client till.ID, kind till.SubjectKind, code string) (leads bool, gaps []string) {
+func routeGaps(ops *Operators, client till.ID, kind till.SubjectKind, code string) (leads bool, gaps []string) {
 	m, ok := till.MethodOf(code)
 	if !ok {
 		return false, nil
@@ -101,7 +103,7 @@ func marketName(m *till.Method, k till.Market) string {
 // examineDeadEnds finds routes with countries that none of their connections
 // serves. A kind that none of them serves is no mistake: by default a route is
 // for both.
-func (d *doctor) examineDeadEnds(ops *server.Operators) {
+func (d *doctor) examineDeadEnds(ops *Operators) {
 	for _, r := range ops.File.Routes {
 		m, ok := till.MethodOf(r.Method)
 		if !ok || !r.NamesCountries {
@@ -115,7 +117,7 @@ func (d *doctor) examineDeadEnds(ops *server.Operators) {
 				}
 			}
 			if len(dead) > 0 && len(dead) < len(r.Markets) {
-				d.add("routes", isRisky, "the route in line %d names %s in %s, where none of its connections serves %ss",
+				d.add("routes", Risky, "the route in line %d names %s in %s, where none of its connections serves %ss",
 					r.Line, r.Method, strings.Join(dead, ", "), kind)
 			}
 		}

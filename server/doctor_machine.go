@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"till"
+	"till/books"
 	"till/internal/system"
 	"till/store"
 )
@@ -31,8 +33,10 @@ func (d *doctor) examineDisk(database string) {
 		return
 	}
 	text := fmt.Sprintf("%s of %s are free", megabytes(free), megabytes(size))
-	d.addIf("disk", float64(free) < minFreeShare*float64(size), isRisky, text, text+"; when it is full, payments are refused")
+	d.addIf("disk", float64(free) < minFreeShare*float64(size), Risky, text, text+"; when it is full, payments are refused")
 }
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
 // examineFiles warns if the server may open few files: each connection is one. Only Linux
 // tells it of another process.
@@ -43,7 +47,7 @@ func (d *doctor) examineFiles(pid int) {
 	}
 	if n, found := openFilesLimit(string(text)); found {
 		said := fmt.Sprintf("the server may open %d", n)
-		d.addIf("open files", n < minOpenFiles, isRisky, said, said+fmt.Sprintf("; raise LimitNOFILE to %d or more, because each connection is one", minOpenFiles))
+		d.addIf("open files", n < minOpenFiles, Risky, said, said+fmt.Sprintf("; raise LimitNOFILE to %d or more, because each connection is one", minOpenFiles))
 	}
 }
 
@@ -80,7 +84,7 @@ func (d *doctor) examineInstances(ctx context.Context, s *store.Store) error {
 
 func (d *doctor) addInstances(versions map[string]int) {
 	if len(versions) == 0 {
-		d.add("instances", isFine, "none was seen within a minute")
+		d.add("instances", Fine, "none was seen within a minute")
 		return
 	}
 	var parts []string
@@ -92,5 +96,22 @@ func (d *doctor) addInstances(versions map[string]int) {
 		parts = append(parts, fmt.Sprintf("%d of %s", versions[v], name))
 	}
 	text := strings.Join(parts, ", ")
-	d.addIf("instances", len(versions) > 1, isRisky, text, text+": two releases run side by side; end the upgrade, or roll it back")
+	d.addIf("instances", len(versions) > 1, Risky, text, text+": two releases run side by side; end the upgrade, or roll it back")
+}
+
+// examineLevel reports whether the last upgrade is finished.
+func (d *doctor) examineLevel(ctx context.Context, s *store.Store) error {
+	l, err := books.ReadLevels(ctx, s)
+	if err != nil {
+		return err
+	}
+	switch older := len(l.Older(l.Program)); {
+	case older > 0:
+		d.add("level", Risky, "%s: the upgrade is not finished; see 'till level'", till.Count(older, "instance of an older release runs", "instances of an older release run"))
+	case l.Level < l.Program:
+		d.add("level", Fine, "it is %d and can be raised to %d; until then the release before can be started again", l.Level, l.Program)
+	default:
+		d.add("level", Fine, "it is this program's, %d", l.Level)
+	}
+	return nil
 }

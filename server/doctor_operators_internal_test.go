@@ -1,6 +1,7 @@
-package main
+package server
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,7 +11,6 @@ import (
 
 	"till/provider/mpesa"
 	"till/provider/mtnmomo"
-	"till/server"
 )
 
 // The doctor says what it knows of the real adapters' operators and no more: an
@@ -19,8 +19,8 @@ import (
 func TestTheDoctorSaysOnlyWhatItKnowsOfOperators(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	c := server.Config{Database: filepath.Join(dir, "till.db"), Listen: "127.0.0.1:0"}
-	s, err := server.New(t.Context(), c)
+	c := Config{Database: filepath.Join(dir, "till.db"), Listen: "127.0.0.1:0"}
+	s, err := New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +68,8 @@ func TestTheDoctorSaysOnlyWhatItKnowsOfOperators(t *testing.T) {
 	if err := os.WriteFile(config, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := operatorsOf{database: c.Database, config: config, baseURL: "https://pay.example.com/v1"}
-	wantFindings(t, o, map[string]string{
+	o := Setup{Database: c.Database, Config: config, BaseURL: "https://pay.example.com/v1"}
+	wantFindings(t, &o, map[string]string{
 		"ok congo payments":       "the operator lets us in",
 		"ok congo payouts":        "the operator lets us in",
 		"warning congo callbacks": `callback_host = "127.0.0.1", but the service's address is on "pay.example.com": MTN gets no callback address`,
@@ -78,11 +78,40 @@ func TestTheDoctorSaysOnlyWhatItKnowsOfOperators(t *testing.T) {
 		"wrong broken payments":   "Daraja gave a token, and then answered a query with HTTP 500 and no body of its own (text/html)",
 		"wrong broken payouts":    "Daraja gave a token, and then answered a query with HTTP 500 and no body of its own (text/html)",
 	})
-	o.baseURL = ""
-	wantFindings(t, o, map[string]string{
+	o.BaseURL = ""
+	wantFindings(t, &o, map[string]string{
 		"warning congo callbacks": `callback_host = "127.0.0.1"; name the service's address with --base-url`,
 		"warning kenya callbacks": "answers about payouts come only by callback",
 	})
-	o.baseURL = "http://127.0.0.1:8080/v1"
-	wantFindings(t, o, map[string]string{"never congo callbacks": ""})
+	o.BaseURL = "http://127.0.0.1:8080/v1"
+	wantFindings(t, &o, map[string]string{"never congo callbacks": ""})
+}
+
+// wantFindings compares what the doctor finds of operators: "verdict name" and how its detail
+// begins, or "never" and what must not be there.
+func wantFindings(t *testing.T, s *Setup, want map[string]string) {
+	t.Helper()
+	d := &doctor{}
+	if err := d.examineOperators(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	all := findingsText(d)
+	for name, detail := range want {
+		if never, found := strings.CutPrefix(name, "never "); found {
+			if strings.Contains(all, never) {
+				t.Errorf("the doctor says %q:\n%s", never, all)
+			}
+		} else if !strings.Contains(all, name+": "+detail) {
+			t.Errorf("no %q with %q in\n%s", name, detail, all)
+		}
+	}
+}
+
+// findingsText has a line for each finding.
+func findingsText(d *doctor) string {
+	var all strings.Builder
+	for _, f := range d.All {
+		fmt.Fprintf(&all, "%s %s: %s\n", f.Verdict, f.Name, f.Detail)
+	}
+	return all.String()
 }

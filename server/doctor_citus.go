@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -41,36 +41,36 @@ func (d *doctor) addCluster(c *postgres.Cluster) {
 		}
 	}
 	d.silentNodes = len(silent) > 0
-	d.addIf("nodes", d.silentNodes, isWrong, fmt.Sprintf("all %d answer", len(c.Nodes)),
+	d.addIf("nodes", d.silentNodes, Wrong, fmt.Sprintf("all %d answer", len(c.Nodes)),
 		fmt.Sprintf("%d of %d do not answer, and their clients cannot be served: %s", len(silent), len(c.Nodes), strings.Join(silent, "; ")))
 
-	d.addNodes("in doubt", answering, isWrong, "no transaction has been for more than a minute",
+	d.addNodes("in doubt", answering, Wrong, "no transaction has been for more than a minute",
 		"transactions have been for more than a minute, and keep their rows locked; run SELECT recover_prepared_transactions() on the coordinator",
 		func(n *postgres.Node) bool { return n.InDoubt > 0 })
 	switch {
 	case c.Recovery < 0:
-		d.add("recovery", isWrong, "citus.recover_2pc_interval is off: what a crash leaves in doubt stays locked for ever; set it to 5s on the coordinator")
+		d.add("recovery", Wrong, "citus.recover_2pc_interval is off: what a crash leaves in doubt stays locked for ever; set it to 5s on the coordinator")
 	case c.Recovery > maxRecovery:
-		d.add("recovery", isRisky, "citus.recover_2pc_interval is %s: after a crash clients may wait that long; set it to 5s on the coordinator", c.Recovery)
+		d.add("recovery", Risky, "citus.recover_2pc_interval is %s: after a crash clients may wait that long; set it to 5s on the coordinator", c.Recovery)
 	default:
-		d.add("recovery", isFine, "transactions in doubt are ended every %s", c.Recovery)
+		d.add("recovery", Fine, "transactions in doubt are ended every %s", c.Recovery)
 	}
-	d.addNodes("prepared", answering, isRisky, "each connection can prepare its commit",
+	d.addNodes("prepared", answering, Risky, "each connection can prepare its commit",
 		"max_prepared_transactions is below max_connections, so under load commits over two servers fail",
 		func(n *postgres.Node) bool { return n.Prepared < n.Connections })
-	d.addNodes("lock_timeout", others, isRisky, "no lock is waited for without an end",
+	d.addNodes("lock_timeout", others, Risky, "no lock is waited for without an end",
 		"none is set, so a lock that nobody releases holds up a client for ever; run 'till migrate --citus' once more",
 		func(n *postgres.Node) bool { return !n.LockTimeout })
-	d.addNodes("nodes' fsync", others, isRisky, "commits reach their disks",
+	d.addNodes("nodes' fsync", others, Risky, "commits reach their disks",
 		"fsync or full_page_writes is off: a power cut can lose payments",
 		func(n *postgres.Node) bool { return !n.Durable })
-	d.addNodes("nodes' commits", others, isWrong, "a commit is answered when it is kept",
+	d.addNodes("nodes' commits", others, Wrong, "a commit is answered when it is kept",
 		"synchronous_commit lets payments be acknowledged before they are kept; set it to on",
 		func(n *postgres.Node) bool {
 			return n.SynchronousCommit == "off" || n.SynchronousCommit == "local" && n.StandbyNames != ""
 		})
 	d.addNodeStandbys(others)
-	d.addNodes("nodes' archives", others, isRisky, "their logs are archived",
+	d.addNodes("nodes' archives", others, Risky, "their logs are archived",
 		"archive_mode is off: a restore loses everything since the last base backup",
 		func(n *postgres.Node) bool { return !n.Archives })
 }
@@ -78,18 +78,18 @@ func (d *doctor) addCluster(c *postgres.Cluster) {
 // addNodeStandbys warns if the loss of a node could lose acknowledged commits.
 func (d *doctor) addNodeStandbys(nodes []postgres.Node) {
 	const name = "nodes' standbys"
-	before := len(d.findings)
+	before := len(d.All)
 	for _, c := range []struct {
-		verdict severity
+		verdict Severity
 		says    string
 		bad     func(n *postgres.Node) bool
 	}{
-		{isRisky, "this user may not see how they follow; grant it pg_monitor there", func(n *postgres.Node) bool { return n.HiddenStates > 0 }},
-		{isWrong, "synchronous_standby_names is set and no such standby is connected: every commit waits",
+		{Risky, "this user may not see how they follow; grant it pg_monitor there", func(n *postgres.Node) bool { return n.HiddenStates > 0 }},
+		{Wrong, "synchronous_standby_names is set and no such standby is connected: every commit waits",
 			func(n *postgres.Node) bool {
 				return n.HiddenStates == 0 && n.StandbyNames != "" && n.Synchronous == 0
 			}},
-		{isRisky, "none is synchronous: if the machine is lost, so are acknowledged payments",
+		{Risky, "none is synchronous: if the machine is lost, so are acknowledged payments",
 			func(n *postgres.Node) bool {
 				return n.HiddenStates == 0 && n.StandbyNames == "" && n.Synchronous == 0
 			}},
@@ -98,13 +98,13 @@ func (d *doctor) addNodeStandbys(nodes []postgres.Node) {
 			d.add(name, c.verdict, "%s: %s", where, c.says)
 		}
 	}
-	if len(d.findings) == before {
-		d.add(name, isFine, "each has a synchronous one")
+	if len(d.All) == before {
+		d.add(name, Fine, "each has a synchronous one")
 	}
 }
 
 // addNodes adds a finding about the nodes for which bad holds.
-func (d *doctor) addNodes(name string, nodes []postgres.Node, v severity, otherwise, says string, bad func(n *postgres.Node) bool) {
+func (d *doctor) addNodes(name string, nodes []postgres.Node, v Severity, otherwise, says string, bad func(n *postgres.Node) bool) {
 	where := addressesOf(nodes, bad)
 	d.addIf(name, where != "", v, otherwise, where+": "+says)
 }
@@ -129,7 +129,7 @@ func (d *doctor) examineIdentities(ctx context.Context, s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	d.addIf("identities", len(tables) > 0, isRisky, "every shard can be moved while it is written",
+	d.addIf("identities", len(tables) > 0, Risky, "every shard can be moved while it is written",
 		fmt.Sprintf("shards cannot be moved while %s are written; run 'till migrate --citus' once more", strings.Join(tables, ", ")))
 	return nil
 }

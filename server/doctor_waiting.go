@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"till"
+	"till/books"
 	"till/store"
 )
 
@@ -62,15 +63,15 @@ func (d *doctor) addStatements(sums []store.StatementSum, now till.Time) {
 			until = append(until, fmt.Sprintf("%s until %s", s.Connection, s.Until))
 		}
 	}
-	text, v := "compared: "+strings.Join(append(until, old...), ", "), isFine
+	text, v := "compared: "+strings.Join(append(until, old...), ", "), Fine
 	if len(until)+len(old) == 0 {
 		text = "none was compared; see 'till reconcile'"
 	}
 	if len(old) > 0 {
-		text, v = text+"; compare the later ones with 'till reconcile'", isRisky
+		text, v = text+"; compare the later ones with 'till reconcile'", Risky
 	}
 	if left > 0 {
-		text, v = text+"; "+count(left, "difference is", "differences are")+" left", isRisky
+		text, v = text+"; "+till.Count(left, "difference is", "differences are")+" left", Risky
 	}
 	d.add("statements", v, "%s", text)
 }
@@ -87,39 +88,71 @@ func (d *doctor) addCases(kinds []store.OpenKind) {
 		parts = append(parts, fmt.Sprintf("%d %s", k.Count, k.Kind))
 	}
 	if all == 0 {
-		d.add("cases", isFine, "none is open")
+		d.add("cases", Fine, "none is open")
 		return
 	}
-	d.add("cases", isRisky, "%s (%s), the oldest since %s; see 'till cases'",
-		count(all, "is open", "are open"), strings.Join(parts, ", "), oldest)
+	d.add("cases", Risky, "%s (%s), the oldest since %s; see 'till cases'",
+		till.Count(all, "is open", "are open"), strings.Join(parts, ", "), oldest)
 }
 
 // addSuspended reports suspended money. It is no warning by itself: refunded
 // money stays there, and an open case warns.
 func (d *doctor) addSuspended(aside []store.Aside) {
 	if len(aside) == 0 {
-		d.add("suspense", isFine, "no money is put aside")
+		d.add("suspense", Fine, "no money is put aside")
 		return
 	}
 	var parts []string
 	for _, a := range aside {
-		parts = append(parts, fmt.Sprintf("%s %s of %s", till.Money{Minor: a.Minor}.Value(), a.Currency, count(a.Payments, "payment", "payments")))
+		parts = append(parts, fmt.Sprintf("%s %s of %s", till.Money{Minor: a.Minor}.Value(), a.Currency, till.Count(a.Payments, "payment", "payments")))
 	}
-	d.add("suspense", isFine, "%s (minor units) put aside, because the operator reported something else; see 'till cases --kind mismatch'", strings.Join(parts, ", "))
+	d.add("suspense", Fine, "%s (minor units) put aside, because the operator reported something else; see 'till cases --kind mismatch'", strings.Join(parts, ", "))
 }
 
 func (d *doctor) addBacklog(b *store.WebhookBacklog) {
 	text := fmt.Sprintf("%s, %s behind and %s to be sent again",
-		count(b.Endpoints, "endpoint", "endpoints"), count(b.Behind, "event", "events"), count(b.Retries, "event", "events"))
+		till.Count(b.Endpoints, "endpoint", "endpoints"), till.Count(b.Behind, "event", "events"), till.Count(b.Retries, "event", "events"))
 	if b.Failing > 0 {
-		text += fmt.Sprintf("; nothing reaches %s, the longest since %s", count(b.Failing, "of them", "of them"), b.Since)
+		text += fmt.Sprintf("; nothing reaches %s, the longest since %s", till.Count(b.Failing, "of them", "of them"), b.Since)
 	}
 	if b.Disabled > 0 {
-		text += fmt.Sprintf("; %s disabled because nothing reached them", count(b.Disabled, "more was", "more were"))
+		text += fmt.Sprintf("; %s disabled because nothing reached them", till.Count(b.Disabled, "more was", "more were"))
 	}
-	v := isFine
+	v := Fine
 	if b.Failing+b.Disabled > 0 || b.Behind+b.Retries >= manyEvents {
-		v = isRisky
+		v = Risky
 	}
 	d.add("webhooks", v, "%s", text)
+}
+
+// maxShownHolds is how many holds the doctor lists.
+const maxShownHolds = 10
+
+// examineHolds reports holds with their time, person and reason, and how many
+// payouts wait. A suspended client is reported only if payouts wait.
+func (d *doctor) examineHolds(ctx context.Context, s *store.Store) error {
+	held, err := books.HeldPayouts(ctx, s, store.EveryClient)
+	if err != nil {
+		return err
+	}
+	told, suspended := 0, 0
+	for _, h := range held.Holds {
+		if h.Cause == store.HoldSuspended {
+			suspended++
+		} else if told++; told <= maxShownHolds {
+			d.add("payouts", Risky, "those of %s are held since %s by %s: %s", books.HoldScope(h), h.At, h.By, books.HoldReason(h))
+		}
+	}
+	if told > maxShownHolds {
+		d.add("payouts", Risky, "those of %s are held", till.Count(told-maxShownHolds, "more client", "more clients"))
+	}
+	if suspended > 0 && held.Waiting > 0 {
+		d.add("payouts", Risky, "those of %s are held: suspended", till.Count(suspended, "client", "clients"))
+	}
+	waiting := till.Count(held.Waiting, "payout waits", "payouts wait") + " to be released; see 'till payouts held'"
+	if held.Waiting == 0 {
+		waiting = "no payout waits yet; see 'till payouts held'"
+	}
+	d.addIf("payouts", held.Waiting > 0 || told > 0, Risky, "none is held", waiting)
+	return nil
 }

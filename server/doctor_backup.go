@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -53,14 +53,14 @@ func (d *doctor) addBackup(name string, r *store.BackupResult, created, now till
 	}
 	switch age := now.Sub(r.EndedAt); {
 	case !r.FailedAt.IsZero():
-		d.add(name, isRisky, "the last one failed at %s: %s", r.FailedAt, r.Problem)
+		d.add(name, Risky, "the last one failed at %s: %s", r.FailedAt, r.Problem)
 	case r.EndedAt.IsZero() && now.Sub(created) < most:
-		d.add(name, isFine, "none yet; run %s", do)
+		d.add(name, Fine, "none yet; run %s", do)
 	case r.EndedAt.IsZero():
-		d.add(name, isRisky, "there was never one: run %s", do)
+		d.add(name, Risky, "there was never one: run %s", do)
 	default:
 		said := fmt.Sprintf("the last one is %s old: the state of %s, %s in %s", age.Round(time.Minute), r.TakenAt, megabytes(r.Bytes), time.Duration(r.TookMS)*time.Millisecond)
-		d.addIf(name, age > most, isRisky, said, said+"; run "+do)
+		d.addIf(name, age > most, Risky, said, said+"; run "+do)
 	}
 }
 
@@ -69,14 +69,14 @@ func (d *doctor) addBackup(name string, r *store.BackupResult, created, now till
 func (d *doctor) addArchive(h *postgres.Diagnosis, now time.Time) {
 	switch {
 	case !h.Archives:
-		d.add("archive", isRisky, "archive_mode is off: a restore loses everything since the last base backup; docs/guide/backup.md sets up pgBackRest")
+		d.add("archive", Risky, "archive_mode is off: a restore loses everything since the last base backup; docs/guide/backup.md sets up pgBackRest")
 	case !h.ArchiveFailed.IsZero() && h.ArchiveFailed.After(h.Archived):
-		d.add("archive", isRisky, "archiving has failed since %s: if the disk is lost, so is what came after", till.TimeOf(h.ArchiveFailed))
+		d.add("archive", Risky, "archiving has failed since %s: if the disk is lost, so is what came after", till.TimeOf(h.ArchiveFailed))
 	case h.Archived.IsZero():
-		d.add("archive", isRisky, "no segment of the log was archived yet")
+		d.add("archive", Risky, "no segment of the log was archived yet")
 	default:
 		age := now.Sub(h.Archived)
 		said := fmt.Sprintf("the last segment was archived %s ago", age.Round(time.Second))
-		d.addIf("archive", age > maxBackupAge, isRisky, said, said+"; set archive_timeout, and look whether archive_command works")
+		d.addIf("archive", age > maxBackupAge, Risky, said, said+"; set archive_timeout, and look whether archive_command works")
 	}
 }

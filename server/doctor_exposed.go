@@ -1,0 +1,25 @@
+package server
+
+import (
+	"till/internal/system"
+	"till/store"
+)
+
+// examineExposure reports what others can read, as a start of the server does.
+func (d *doctor) examineExposure(s *Setup) {
+	c := Config{
+		Database: s.Database, SandboxPath: SandboxPath(s.Database), SecretFile: s.secretFile(), Listen: s.Listen, BaseURL: s.BaseURL,
+	}
+	found := map[string]string{}
+	for _, e := range Exposed(c) {
+		found[e.Name] = e.Detail
+	}
+	judge := func(asked bool, name, fine string) {
+		if asked {
+			d.addIf(name, found[name] != "", Risky, fine, found[name])
+		}
+	}
+	judge(system.CanCheckReaders && c.SecretFile != "", ExposedFiles, "no other user of this machine can read them")
+	judge(store.IsPostgres(s.Database), ExposedDatabase, "it is encrypted, or does not leave this machine")
+	judge(s.Listen != "" || s.BaseURL != "", ExposedAPI, "it is encrypted, or does not leave this machine")
+}

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"till"
+	"till/config"
+	"till/internal/seal"
+	"till/provider"
+	"till/store"
+	"till/tokens"
+)
+
+// OpenOperators reads the setup's configuration and opens its connections on its database.
+// It uses the servers' shared tokens: some operators accept only the newest token.
+func (s *Setup) OpenOperators(ctx context.Context, db *store.Store) (*Operators, *seal.Ring, error) {
+	file, err := LoadConfig(s.Config, s.Adapters)
+	if err != nil {
+		return nil, nil, err
+	}
+	secret := s.secretFile()
+	if secret == "" {
+		return nil, nil, errors.New("name the file of the installation's secret with --secret-file")
+	}
+	ring, err := OpenKeyring(ctx, db, secret)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the secret in %s: %w", secret, err)
+	}
+	k, err := tokens.New(db, ring, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	deps := DepsOf(k, s.BaseURL, ring, slog.New(slog.DiscardHandler))
+	ops, err := OpenOperators(file, s.Adapters, deps)
+	return ops, ring, err
+}
+
+// testTimeout is how long an operator's test may take: a token alone can take
+// MTN 20 s.
+const testTimeout = 45 * time.Second
+
+// examineOperators tests each configured connection without moving money.
+func (d *doctor) examineOperators(ctx context.Context, s *Setup) error {
+	db, err := store.Open(ctx, store.Config{Path: s.Database, Readers: 1})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.CheckSchema(ctx); err != nil {
+		return err
+	}
+	ops, ring, err := s.OpenOperators(ctx, db)
+	var wrong *config.Error
+	switch {
+	case errors.As(err, &wrong):
+		for _, p := range wrong.Problems {
+			d.add("config", Wrong, "line %d: %s", p.Line, p.Text)
+		}
+		return nil
+	case err != nil:
+		d.add("config", Wrong, "%v", err)
+		return nil
+	}
+	d.add("config", Fine, "%s and %s", till.Count(len(ops.File.Connections), "connection", "connections"), till.Count(len(ops.File.Routes), "route", "routes"))
+	for _, c := range ops.File.Connections {
+		d.examineConnection(ctx, ops, c.Name)
+		d.reportCallback(ops, c, s.BaseURL, ring)
+	}
+	if err := d.examineCases(ctx, db); err != nil {
+		return err
+	}
+	return d.examineRoutes(ctx, db, ops)
+}
+
+// examineConnection tests whether an operator accepts our credentials, for
+// payments and for payouts.
+func (d *doctor) examineConnection(ctx context.Context, ops *Operators, name string) {
+	for _, side := range []struct {
+		what string
+		p    provider.Provider
+	}{{"payments", ops.Payments[name]}, {"payouts", ops.Payouts[name]}} {
+		if side.p == nil {
+			continue
+		}
+		what := name + " " + side.what
+		tester, ok := side.p.(provider.Tester)
+		if !ok {
+			d.add(what, Fine, "it has no test that moves no money")
+			continue
+		}
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(ctx, testTimeout)
+		err := tester.Test(ctx)
+		cancel()
+		unproven, unknown := errors.AsType[provider.Unproven](err)
+		switch {
+		case unknown:
+			d.add(what, Risky, "%s", Redact(string(unproven)))
+		case errors.Is(err, context.DeadlineExceeded):
+			d.add(what, Wrong, "the operator did not answer in %s: is its address right, and may this machine reach it?", testTimeout)
+		case err != nil:
+			d.add(what, Wrong, "%s", Redact(err.Error()))
+		default:
+			d.add(what, Fine, "the operator lets us in (%s)", time.Since(began).Round(time.Millisecond))
+		}
+	}
+}
+
+// reportCallback reports the callback address to register at an operator, and
+// why callbacks cannot come.
+func (d *doctor) reportCallback(ops *Operators, c *config.Connection, baseURL string, ring *seal.Ring) {
+	address := ""
+	if baseURL != "" {
+		address = CallbackURL(baseURL, c.Name, ring)
+	}
+	told := ""
+	for _, p := range []provider.Provider{ops.Payments[c.Name], ops.Payouts[c.Name]} {
+		checker, ok := p.(provider.CallbackChecker)
+		if !ok {
+			continue
+		}
+		if err := checker.CheckCallback(address); err != nil && err.Error() != told {
+			told = err.Error()
+			d.add(c.Name+" callbacks", Risky, "%s", told)
+		}
+	}
+	switch {
+	case !ops.called(c.Name):
+		return
+	case baseURL == "":
+		d.add(c.Name+" callbacks", Risky, "name the service's address with --base-url to see the one that the operator calls")
+	case strings.HasPrefix(baseURL, "http://"):
+		d.add(c.Name+" callbacks", Risky, "operators call HTTPS only; the address would be %s", CallbackURL(baseURL, c.Name, ring))
+	default:
+		d.add(c.Name+" callbacks", Fine, "tell the operator to call %s", CallbackURL(baseURL, c.Name, ring))
+	}
+}
+
+func (d *doctor) examineCases(ctx context.Context, s *store.Store) error {
+	return s.View(ctx, func(tx *store.Tx) error {
+		cases, err := tx.OperatorCases(ctx, false)
+		for _, c := range cases {
+			d.add(c.Connection+" case", Wrong, "since %s: %s", c.OpenedAt, c.Detail)
+		}
+		return err
+	})
+}
