@@ -50,6 +50,7 @@ func TestToExamineIsOneCount(t *testing.T) {
 			}
 		}
 	}
+	w.be(till.RoleOwner, "fr")
 	if page := w.get(w.path("/payments?examine=1")); !strings.Contains(page, "2 paiements") || !strings.Contains(page, paid.String()) || !strings.Contains(page, waiting.String()) {
 		t.Error("the list has others than it counts")
 	}
