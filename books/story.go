@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"till"
 	"till/ledger"
@@ -26,6 +27,7 @@ type Story struct {
 	Lines    []*ledger.Transaction // the first maxLines of them
 	Cases    []*store.Case         // open and closed
 	Acts     []*store.AuditRow     // of people and keys, oldest first
+	Decided  []*store.AuditRow     // by the engine about its money, oldest first
 	Notes    []*store.Note         // oldest first
 	Calls    store.Callbacks       // by the operator
 	Breaker  *store.Breaker        // of the connection
@@ -73,7 +75,39 @@ func ReadStory(ctx context.Context, tx *store.Tx, kind till.SubjectKind, ref sto
 		}
 		s.Acts = slices.DeleteFunc(s.Acts, isNote) // the notes themselves are shown
 	}
+	if s.Decided, err = tx.DecisionsAt(ctx, ref, s.decisive(), decisionSpan); err != nil {
+		return nil, err
+	}
 	return s, s.readOpen(ctx, tx, ref)
+}
+
+// The engine's rows stand at the moments of events and cases: those of one decision are in
+// one commit, whose times are microseconds apart.
+const (
+	decisionSpan = time.Millisecond
+	maxDecisive  = 12 // moments, the newest
+)
+
+// decisive returns the moments at which money may have been decided about, oldest first.
+func (s *Story) decisive() (out []till.Time) {
+	var all []till.Time
+	for _, e := range s.Events {
+		switch e.Kind {
+		case till.PaymentPending, till.PayoutEventPending, till.PaymentProcessing, till.PayoutEventProcessing:
+		default:
+			all = append(all, e.CreatedAt)
+		}
+	}
+	for _, c := range s.Cases {
+		all = append(all, c.OpenedAt)
+	}
+	slices.Sort(all)
+	for _, at := range all {
+		if n := len(out); n == 0 || at.Sub(out[n-1]) >= decisionSpan/2 { // else the one before covers it
+			out = append(out, at)
+		}
+	}
+	return out[max(0, len(out)-maxDecisive):]
 }
 
 func isNote(a *store.AuditRow) bool { return a.Action == ActNote }
@@ -171,6 +205,7 @@ const (
 	MomentResolved MomentKind = "resolved" // a person brought the decision
 	MomentCallback MomentKind = "callback" // the operator called, a hint
 	MomentLine     MomentKind = "line"     // a line of the wallet
+	MomentDecided  MomentKind = "decided"  // a decision about money without such a line
 	MomentOpened   MomentKind = "opened"   // a case
 	MomentClosed   MomentKind = "closed"
 	MomentAct      MomentKind = "act"       // what a person or a key did
@@ -193,7 +228,7 @@ const (
 )
 
 // Moment is one line of a timeline. Of the pointers, one is set; of callbacks, and of
-// what is next, none.
+// what is next, none. What the engine decided has its audit row besides.
 type Moment struct {
 	At      till.Time
 	Kind    MomentKind
@@ -216,7 +251,7 @@ func (m *Moment) rank() int {
 	return order[m.Kind]
 }
 
-var order = map[MomentKind]int{MomentSent: 1, MomentCallback: 2, MomentAsked: 3, MomentResolved: 3, MomentLine: 4, MomentEvent: 5, MomentOpened: 6, MomentClosed: 7, MomentAct: 8, MomentNote: 8}
+var order = map[MomentKind]int{MomentSent: 1, MomentCallback: 2, MomentAsked: 3, MomentResolved: 3, MomentLine: 4, MomentDecided: 4, MomentEvent: 5, MomentOpened: 6, MomentClosed: 7, MomentAct: 8, MomentNote: 8}
 
 // Timeline returns what happened, by time, and what comes next.
 func (s *Story) Timeline() []Moment {
@@ -224,11 +259,12 @@ func (s *Story) Timeline() []Moment {
 	for _, e := range s.Events {
 		out = append(out, Moment{At: e.CreatedAt, Kind: MomentEvent, Group: AboutAll, Event: e})
 	}
-	for _, a := range s.Attempts {
-		out = append(out, momentOf(a))
-	}
 	for _, t := range s.Lines {
 		out = append(out, Moment{At: t.CreatedAt, Kind: MomentLine, Group: AboutMoney, Line: t})
+	}
+	out = append(out, s.decisions(out)...)
+	for _, a := range s.Attempts {
+		out = append(out, momentOf(a))
 	}
 	for _, c := range s.Cases {
 		out = append(out, Moment{At: c.OpenedAt, Kind: MomentOpened, Group: AboutPeople, Case: c})
@@ -247,6 +283,25 @@ func (s *Story) Timeline() []Moment {
 	}
 	SortMoments(out)
 	return append(out, s.nextMoments()...)
+}
+
+// releaseAct is the row of a payout that failed: its event says that the reserve is released.
+const releaseAct = "payout.release"
+
+// decisions gives the audit rows of what the engine decided to the lines and events that
+// show it, and returns moments for the others: money that was put aside, or is owed.
+func (s *Story) decisions(shown []Moment) (rest []Moment) {
+	for _, d := range s.Decided {
+		i := slices.IndexFunc(shown, func(m Moment) bool {
+			return m.At == d.At && m.Audit == nil && (m.Line != nil && m.Line.Type == d.Action || m.Event != nil && d.Action == releaseAct)
+		})
+		if i >= 0 {
+			shown[i].Audit = d
+		} else {
+			rest = append(rest, Moment{At: d.At, Kind: MomentDecided, Group: AboutMoney, Audit: d})
+		}
+	}
+	return rest
 }
 
 // SortMoments sorts what has happened.

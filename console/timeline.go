@@ -24,6 +24,8 @@ type TimelineItem struct {
 	Text, Sub    string
 	End          string // at the end of the line: "event 1042"
 	EndPath      string // where it leads
+	Audit        string // "audit row 12"
+	AuditPath    string // where it is, for those who may see the log
 	Detail       string // what opens below
 	DetailName   string
 	Next, Open   bool
@@ -86,6 +88,8 @@ func (v *visit) item(s *books.Story, m books.Moment) *TimelineItem {
 		}
 	case books.MomentLine:
 		v.walletLine(item, m.Line)
+	case books.MomentDecided:
+		item.Icon, item.Text, item.Sub = "coins", v.actWords(m.Audit.Action), v.caseText(m.Audit.Detail)
 	case books.MomentOpened:
 		item.Icon, item.Tone, item.Text, item.Sub = "gem", "examine", t("line.opened", "kind", v.caseKind(m.Case.Kind)), v.caseText(m.Case.Detail)
 	case books.MomentClosed:
@@ -103,6 +107,12 @@ func (v *visit) item(s *books.Story, m books.Moment) *TimelineItem {
 		item.Icon, item.Text = "clock", t("line.next_ask", "op", s.Subject.Connection)
 	case books.MomentEnd:
 		item.Icon, item.Text, item.Sub = "sand", t("line.next_end"), t("line.next_end_sub", "op", v.operatorName(s))
+	}
+	if a := m.Audit; a != nil {
+		item.Audit = t("line.audit", "n", strconv.FormatInt(a.Sequence, 10))
+		if v.may(people.AuditSee) {
+			item.AuditPath = v.clientPath("/audit?range=all&who=all&before=" + strconv.FormatInt(a.Sequence+1, 10))
+		}
 	}
 	return item
 }

@@ -29,6 +29,9 @@ func TestToldTexts(t *testing.T) {
 		{"the operator reports a success under a receipt that another payment has: " + other + " of client " + other,
 			"the operator reports a success under a receipt that another one has", "l’opérateur annonce un succès avec un reçu qu’un autre porte déjà"},
 		{"resolved by person:Jean, evidence sha256:00ff", "by Jean", "par Jean"},
+		{"9 XAF put aside: the operator reports another amount: 9 XAF instead of 5000 XAF", "9 XAF came in and is in no wallet", "9 XAF reçus, dans aucun portefeuille"},
+		{"5000 XAF owed", "5,000 XAF is owed: the wallet had less", "5 000 XAF restent dus\u00a0: le portefeuille avait moins"},
+		{"it is the money of stray " + other, "money that nobody could place belongs to it", "de l’argent que personne ne pouvait placer lui appartient"},
 		{"no answer in time", "no answer in time", "pas de réponse à temps"},
 	} {
 		for lang, want := range map[string]string{"en": c.en, "fr": c.fr} {

@@ -1,12 +1,15 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"slices"
 	"strings"
+	"time"
 
 	"till"
 	"till/internal/db"
@@ -45,6 +48,17 @@ var selectAuditDown = db.Define(db.SQL{Name: "audit.selectDown",
 
 var selectAuditTime = db.Define(db.SQL{Name: "audit.selectTime",
 	SQLite: `SELECT at FROM audit WHERE client_id = $1 AND sequence = $2`})
+
+// maxDecisionRows is how far behind a moment in the log the rows of one decision are looked
+// for. They follow each other, and are fewer.
+const maxDecisionRows = 16
+
+var selectDecisions = db.Define(db.SQL{Name: "audit.selectDecisions",
+	SQLite: searchBefore("audit", "at", "last_audit") + ` SELECT ` + auditColumns + ` FROM audit WHERE client_id = $1
+		AND sequence > (SELECT max(low) FROM search) AND sequence <= (SELECT max(low) FROM search) + $3 AND at <= $4 AND subject_id = $5 AND actor = 'engine' ORDER BY sequence`})
+
+var selectAuditBefore = db.Define(db.SQL{Name: "audit.selectBefore",
+	SQLite: searchBefore("audit", "at", "last_audit") + ` SELECT max(low) FROM search`})
 
 // A client may have two chains. audit_seals has the links that were made with the
 // key. audit_chain has the links from before there was a key; they never change.
@@ -154,6 +168,23 @@ func (tx *Tx) ActsOn(ctx context.Context, ref Ref, limit int) ([]*AuditRow, erro
 	return out, err
 }
 
+// DecisionsAt returns the engine's rows about a subject that were written from one of the
+// moments on until span later, oldest first.
+func (tx *Tx) DecisionsAt(ctx context.Context, ref Ref, moments []till.Time, span time.Duration) ([]*AuditRow, error) {
+	args := make([][]any, len(moments))
+	for i, at := range moments {
+		args[i] = []any{ref.Client[:], int64(at), maxDecisionRows, int64(at.Add(span)), ref.ID[:]}
+	}
+	var out []*AuditRow
+	err := tx.db.QueryEach(ctx, selectDecisions, args, func(_ int, r db.Row) error {
+		a, err := scanAudit(r, ref.Client)
+		out = append(out, a)
+		return err
+	})
+	slices.SortFunc(out, func(a, b *AuditRow) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return slices.CompactFunc(out, func(a, b *AuditRow) bool { return a.Sequence == b.Sequence }), err
+}
+
 // AuditSearch says which rows of a log are read, newest first. Zero fields do not
 // filter.
 type AuditSearch struct {
@@ -186,27 +217,10 @@ func escapeLike(s string) string {
 }
 
 // AuditBefore returns the sequence of a client's last audit row from before a
-// moment, 0 if there is none. Times grow with the sequence, so it is found by
-// halving.
-func (tx *Tx) AuditBefore(ctx context.Context, client till.ID, at till.Time) (int64, error) {
-	head, err := tx.Head(ctx, client)
-	if err != nil || head == nil {
-		return 0, err
-	}
-	low, high := int64(0), head.LastAudit // before at; not
-	for low < high {
-		mid := (low + high + 1) / 2
-		var made till.Time
-		if _, err := tx.db.QueryRow(ctx, selectAuditTime, []any{client[:], mid}, &made); err != nil {
-			return 0, err
-		}
-		if made < at {
-			low = mid
-		} else {
-			high = mid - 1
-		}
-	}
-	return low, nil
+// moment, 0 if there is none.
+func (tx *Tx) AuditBefore(ctx context.Context, client till.ID, at till.Time) (n int64, err error) {
+	_, err = tx.db.QueryRow(ctx, selectAuditBefore, []any{client[:], int64(at)}, &n)
+	return n, err
 }
 
 // AuditAt returns when a row of a log was written, zero if there is none.

@@ -71,6 +71,9 @@ var selectEventMade = db.Define(db.SQL{Name: "events.selectMade",
 		WHERE client_id = ANY(ARRAY[u.a1]) AND sequence = u.a2`,
 	Arrays: true})
 
+var selectEventBefore = db.Define(db.SQL{Name: "events.selectBefore",
+	SQLite: searchBefore("events", "created_at", "last_event") + ` SELECT max(low) FROM search`})
+
 // maxCountedKinds is how many kinds countEvents takes. There are fewer.
 const maxCountedKinds = 24
 
@@ -179,6 +182,13 @@ type EventKey struct {
 func (tx *Tx) EventMade(ctx context.Context, client till.ID, sequence int64) (made till.Time, err error) {
 	_, err = tx.db.QueryRow(ctx, selectEventMade, []any{client[:], sequence}, &made)
 	return made, err
+}
+
+// EventBefore returns the sequence of a client's last event from before a moment, 0 if there
+// is none.
+func (tx *Tx) EventBefore(ctx context.Context, client till.ID, at till.Time) (n int64, err error) {
+	_, err = tx.db.QueryRow(ctx, selectEventBefore, []any{client[:], int64(at)}, &n)
+	return n, err
 }
 
 // CountEvents returns how many events of some kinds a stretch of a client's log
