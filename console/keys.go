@@ -41,13 +41,12 @@ type keyView struct {
 // keyForm is what a key is made with.
 type keyForm struct {
 	*Frame
-	Act     string
-	Name    string
-	Days    string
-	Scopes  []scopeChoice
-	Strong  []scopeChoice // those that have a step of their own
-	Wrong   map[string]string
-	Confirm bool
+	Act    string
+	Name   string
+	Days   string
+	Scopes []scopeChoice
+	Strong []scopeChoice // those that have a step of their own
+	Wrong  map[string]string
 }
 
 type scopeChoice struct {

@@ -48,13 +48,12 @@ type Fact struct {
 
 // Going is the sentence that says what is going on, and who is next.
 type Going struct {
-	Tone       string
-	Say, More  string
-	Next       string
-	Until      till.Time // counts down; zero: nothing does
-	LeftWord   string
-	LeftSpan   string
-	NextAction bool
+	Tone      string
+	Say, More string
+	Next      string
+	Until     till.Time // counts down; zero: nothing does
+	LeftWord  string
+	LeftSpan  string
 }
 
 // payment is GET /c/{client}/payments/{id}.
