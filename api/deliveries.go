@@ -30,7 +30,7 @@ func (c *exchange) listDeliveries() error {
 		if err != nil {
 			return err
 		}
-		items, next, err = webhook.ListDeliveries(ctx, tx, e, c.requester(), status, before, limit)
+		items, next, err = webhook.ListDeliveries(ctx, tx, e, c.requester(), webhook.DeliveryFilter{Status: status, Before: before}, limit)
 		return err
 	})
 	if err != nil {

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -21,9 +20,8 @@ type auditPage struct {
 	Path   string
 	Where  string // the merchant, or the house
 	Filter *auditFilter
-	Ranges []Choice
+	Range  *RangePicker
 	Whos   []Choice
-	Word   string // the range
 	Lines  []*auditLine
 	Older  string
 	Newest string
@@ -99,28 +97,13 @@ func (f *auditFilter) address(path string, changes ...string) string {
 	for _, name := range []string{"state", "method", "amount", "currency", "examine"} {
 		q.Del(name)
 	}
-	all := append([]string{"who", f.Who, "name", f.Name, "act", f.Act, "about", f.About}, changes...)
-	for i := 0; i+1 < len(all); i += 2 {
-		if all[i] == "range" {
-			q.Del("from")
-			q.Del("to")
-		}
-		if q.Del(all[i]); all[i+1] != "" {
-			q.Set(all[i], all[i+1])
-		}
-	}
-	if len(q) == 0 {
-		return path
-	}
-	return path + "?" + q.Encode()
+	change(q, "who", f.Who, "name", f.Name, "act", f.Act, "about", f.About)
+	change(q, changes...)
+	return addressOf(path, q)
 }
 
-// Kept returns what the form of texts keeps of the address; KeptTexts is the same for
-// the form of days.
+// Kept returns what the form of texts keeps of the address.
 func (f *auditFilter) Kept() []Choice { return f.keptBut("name", "act") }
-
-// KeptTexts: see Kept.
-func (f *auditFilter) KeptTexts() []Choice { return f.keptBut("range", "from", "to") }
 
 func (f *auditFilter) keptBut(names ...string) (out []Choice) {
 	u, err := url.Parse(f.address(""))
@@ -134,19 +117,6 @@ func (f *auditFilter) keptBut(names ...string) (out []Choice) {
 	}
 	slices.SortFunc(out, func(a, b Choice) int { return strings.Compare(a.Text, b.Text) })
 	return out
-}
-
-// FromDay and ToDay are the ends of the range as the fields of days show them.
-func (p *auditPage) FromDay() string { return p.day(p.Filter.filter.From) }
-
-// ToDay: see FromDay.
-func (p *auditPage) ToDay() string { return p.day(cmp.Or(p.Filter.filter.To, p.Now)) }
-
-func (p *auditPage) day(t till.Time) string {
-	if t == 0 {
-		return ""
-	}
-	return p.Clock.ISODay(t)
 }
 
 // audit is GET /c/{client}/audit and /house/audit.
@@ -184,14 +154,7 @@ func (v *visit) audit() error {
 		p.Sealed += ", " + v.words.T("audit.verified", "at", v.clock.DateTime(proven.At))
 	}
 	p.Narrow = f.Name != "" || f.Act != "" || f.About != ""
-	p.Word = v.words.T("range." + f.Range)
-	for _, r := range rangeNames {
-		value := r
-		if r == defaultRange {
-			value = ""
-		}
-		p.Ranges = append(p.Ranges, Choice{v.words.T("range." + r), f.address(path, "range", value), f.Range == r})
-	}
+	p.Range = v.rangePicker(p.Frame, f.filter, f.keptBut("range", "from", "to"), func(changes ...string) string { return f.address(path, changes...) })
 	p.Whos = []Choice{{v.words.T("audit.people"), f.address(path, "who", ""), f.Who == ""}, {v.words.T("audit.everything"), f.address(path, "who", "all"), f.Who == "all"}}
 	return v.page("audit", p)
 }

@@ -1,11 +1,10 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +23,8 @@ type endpointPage struct {
 	*endpointView
 	Lines   []*deliveryLine
 	Tabs    []Choice
+	Range   *RangePicker
+	Wide    string // the whole time, if a part of it has nothing
 	Older   string // the address of the deliveries before these
 	Newer   string
 	Facts   []Fact
@@ -75,15 +76,15 @@ func (v *visit) webhookEndpoint() error {
 }
 
 func (v *visit) endpointPage() (*endpointPage, error) {
-	q := v.r.URL.Query()
-	status := store.DeliveryStatus(q.Get("state"))
-	if !slices.Contains(deliveryFilters, status) {
-		status = ""
+	_, path, err := v.endpointID()
+	if err != nil {
+		return nil, err
 	}
-	before, _ := strconv.ParseInt(q.Get("before"), 10, 64) // what is no number is the newest
+	f := v.readFilterOf(path, statusWords(deliveryFilters[1:]), "all")
+	before, _ := strconv.ParseInt(v.r.URL.Query().Get("before"), 10, 64) // what is no number is the newest
 	p := &endpointPage{Back: v.clientPath("/webhooks"), Again: v.r.URL.RequestURI(), Resend: v.may(people.WebhooksResend), Act: v.newAct()}
 	var next int64
-	err := v.view(func(ctx context.Context, tx *store.Tx) error {
+	err = v.view(func(ctx context.Context, tx *store.Tx) error {
 		e, err := v.endpoint(ctx, tx)
 		if err != nil {
 			return err
@@ -93,7 +94,8 @@ func (v *visit) endpointPage() (*endpointPage, error) {
 			return err
 		}
 		p.endpointView, p.LastSeq = views[0], e.LastEvent
-		deliveries, n, err := webhook.ListDeliveries(ctx, tx, e, v.requester(), status, max(before, 0), pageSize)
+		want := webhook.DeliveryFilter{Status: store.DeliveryStatus(f.State), From: f.From, To: f.To, Before: max(before, 0)}
+		deliveries, n, err := webhook.ListDeliveries(ctx, tx, e, v.requester(), want, pageSize)
 		next = n
 		p.Lines = v.deliveryLines(e, deliveries)
 		return err
@@ -105,43 +107,23 @@ func (v *visit) endpointPage() (*endpointPage, error) {
 	p.Frame = v.frame(v.words.T("hooks.title", "host", p.Host), "menu.webhooks")
 	_, p.Refused = v.told()
 	for _, s := range deliveryFilters {
-		path := p.Path
-		if s != "" {
-			path += "?state=" + string(s)
-		}
-		p.Tabs = append(p.Tabs, Choice{v.words.T("hooks.show_" + showWord(s)), path, s == status})
+		p.Tabs = append(p.Tabs, Choice{v.words.T("hooks.show_" + cmp.Or(string(s), "all")), f.path("state", string(s)), string(s) == f.State})
 	}
-	list := func(before int64) string {
-		q := url.Values{}
-		if status != "" {
-			q.Set("state", string(status))
-		}
-		if before > 0 {
-			q.Set("before", strconv.FormatInt(before, 10))
-		}
-		if len(q) == 0 {
-			return p.Path
-		}
-		return p.Path + "?" + q.Encode()
+	p.Range = v.rangePicker(p.Frame, f, f.Kept(), f.path)
+	if p.Range.On && len(p.Lines) == 0 {
+		p.Wide = f.path("range", "")
 	}
 	if next > 0 {
-		p.Older = list(next)
+		p.Older = f.path("before", strconv.FormatInt(next, 10))
 	}
 	if before > 0 {
-		p.Newer = list(0)
+		p.Newer = f.path()
 	}
 	if v.may(people.WebhooksManage) {
 		p.Form = v.endpointForm(p.Path+"/edit", p.Endpoint)
 	}
 	v.endpointFacts(p)
 	return p, nil
-}
-
-func showWord(s store.DeliveryStatus) string {
-	if s == "" {
-		return "all"
-	}
-	return string(s)
 }
 
 // endpointFacts fills in what the endpoint is.

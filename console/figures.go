@@ -133,29 +133,14 @@ func (f *figures) path(changes ...string) string { return f.pathOf(f.base, chang
 
 func (f *figures) pathOf(base string, changes ...string) string {
 	q := url.Values{}
-	set := func(name, value string) {
-		if q.Del(name); value != "" {
-			q.Set(name, value)
-		}
-	}
 	if f.Range == daysRange {
-		set("from", f.FromDay())
-		set("to", f.ToDay())
+		change(q, "from", f.FromDay(), "to", f.ToDay())
 	} else if f.Range != "today" {
-		set("range", f.Range)
+		change(q, "range", f.Range)
 	}
-	set("currency", f.currency)
-	for i := 0; i+1 < len(changes); i += 2 {
-		if changes[i] == "range" {
-			q.Del("from")
-			q.Del("to")
-		}
-		set(changes[i], changes[i+1])
-	}
-	if len(q) == 0 {
-		return base
-	}
-	return base + "?" + q.Encode()
+	change(q, "currency", f.currency)
+	change(q, changes...)
+	return addressOf(base, q)
 }
 
 // FromDay and ToDay are the ends of the range as fields of days show them.
@@ -364,8 +349,7 @@ func (f *figures) until(v *visit) string {
 	if f.To > f.now && f.byHour {
 		return v.words.T("home.until", "date", f.clock.Date(f.From), "at", f.clock.Minute(f.now), "zone", zone)
 	}
-	last := min(f.To-1, f.now)
-	return v.words.T("home.from_to", "from", f.clock.ShortDate(f.From), "to", f.clock.Date(last), "zone", zone)
+	return v.words.T("home.from_to", "from", f.clock.ShortDate(f.From), "to", f.clock.Date(f.end()), "zone", zone)
 }
 
 // within returns the sums of one slot.
@@ -378,7 +362,7 @@ func (f *figures) within(sums []store.HourSum, slot int) (out []store.HourSum) {
 	return out
 }
 
-// slotOf returns the slot that an hour falls into, -1 for none.
+// slotOf returns the slot that an hour falls into.
 func (f *figures) slotOf(hour int64) int {
 	at := till.Time(hour * int64(time.Hour/time.Microsecond))
 	i, found := slices.BinarySearch(f.slots, at)

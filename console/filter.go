@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -26,6 +27,7 @@ const (
 // link to it shows the same to a colleague.
 type filter struct {
 	base     string // the path of the list
+	usual    string // the range without one in the address
 	Range    string
 	From, To till.Time // the ends of the range, both included
 	fromDay  string
@@ -47,8 +49,13 @@ type filter struct {
 // readFilter reads the address. What makes no sense there is left out, as if
 // it were not there: an old link still shows a list.
 func (v *visit) readFilter(base string, states []string) *filter {
+	return v.readFilterOf(base, states, defaultRange)
+}
+
+// readFilterOf is readFilter for a list with a usual range of its own.
+func (v *visit) readFilterOf(base string, states []string, usual string) *filter {
 	q := v.r.URL.Query()
-	f := &filter{base: base, Range: defaultRange, Page: 1, Method: q.Get("method"), Examine: q.Get("examine") == "1"}
+	f := &filter{base: base, usual: usual, Range: usual, Page: 1, Method: q.Get("method"), Examine: q.Get("examine") == "1"}
 	if s := q.Get("state"); slices.Contains(states, s) {
 		f.State = s
 	}
@@ -127,46 +134,47 @@ func (f *filter) setAmount(amount, currency string) {
 // change of anything but the page leads to the first one.
 func (f *filter) query(changes ...string) url.Values {
 	q := url.Values{}
-	set := func(name, value string) {
-		if value != "" {
-			q.Set(name, value)
-		} else {
-			q.Del(name)
-		}
+	if f.Range != daysRange && f.Range != f.usual {
+		change(q, "range", f.Range)
 	}
-	if f.Range != daysRange && f.Range != defaultRange {
-		set("range", f.Range)
-	}
-	set("from", f.fromDay)
-	set("to", f.toDay)
-	set("state", f.State)
-	set("method", f.Method)
-	set("connection", f.Connection)
+	change(q, "from", f.fromDay, "to", f.toDay, "state", f.State, "method", f.Method, "connection", f.Connection)
 	if f.Amount != "" {
-		set("amount", f.Amount)
-		set("currency", f.Currency)
+		change(q, "amount", f.Amount, "currency", f.Currency)
 	}
 	if f.Examine {
-		set("examine", "1")
+		change(q, "examine", "1")
 	}
+	change(q, changes...)
+	return q
+}
+
+// change sets values of a query: name, value, name, value. "" removes one, and another range
+// removes the days.
+func change(q url.Values, changes ...string) {
 	for i := 0; i+1 < len(changes); i += 2 {
 		if changes[i] == "range" {
 			q.Del("from")
 			q.Del("to")
 		}
-		set(changes[i], changes[i+1])
+		if q.Del(changes[i]); changes[i+1] != "" {
+			q.Set(changes[i], changes[i+1])
+		}
 	}
-	return q
+}
+
+// addressOf returns a path with a query.
+func addressOf(path string, q url.Values) string {
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
 }
 
 // path returns the list's address with changes.
 func (f *filter) path(changes ...string) string { return f.pathOf(f.base, changes...) }
 
 func (f *filter) pathOf(base string, changes ...string) string {
-	if q := f.query(changes...).Encode(); q != "" {
-		return base + "?" + q
-	}
-	return base
+	return addressOf(base, f.query(changes...))
 }
 
 // Path returns where the list's forms go to.
@@ -217,6 +225,34 @@ func (f *filter) narrowed() bool {
 type Choice struct {
 	Text, Path string
 	Current    bool
+}
+
+// RangePicker chooses a range of time: by its name, or days from and to.
+type RangePicker struct {
+	*Frame
+	Word           string // what is chosen
+	On             bool   // less than the whole time
+	Choices        []Choice
+	Months         []Choice
+	Path           string   // where the form of days goes to
+	Kept           []Choice // what it keeps of the address
+	FromDay, ToDay string
+}
+
+// rangePicker makes the picker of a list. address returns the list's address with changes.
+func (v *visit) rangePicker(frame *Frame, f *filter, kept []Choice, address func(changes ...string) string) *RangePicker {
+	p := &RangePicker{Frame: frame, Word: v.words.T("range." + f.Range), On: f.Range != "all", Path: f.base, Kept: kept, ToDay: v.clock.ISODay(cmp.Or(f.To, v.now))}
+	if f.From > 0 {
+		p.FromDay = v.clock.ISODay(f.From)
+	}
+	for _, r := range rangeNames {
+		value := r
+		if r == f.usual {
+			value = ""
+		}
+		p.Choices = append(p.Choices, Choice{v.words.T("range." + r), address("range", value), f.Range == r})
+	}
+	return p
 }
 
 // Pages are the links to the pages of a list.

@@ -43,7 +43,7 @@ type listPage struct {
 	*Frame
 	Kind    string // "payments" or "payouts"
 	Filter  *filter
-	Ranges  []Choice
+	Range   *RangePicker
 	States  []Choice
 	Methods []Choice
 	Through []Choice          // connections, for people of the house
@@ -266,14 +266,8 @@ func (v *visit) setDays(lines []*Line) {
 // choices fills in the links of the filters.
 func (v *visit) choices(p *listPage, f *filter) {
 	t := v.words.T
-	p.Words = map[string]string{"range": t("range." + f.Range), "state": t("list.all"), "method": t("list.all")}
-	for _, r := range rangeNames {
-		path := r
-		if r == defaultRange {
-			path = ""
-		}
-		p.Ranges = append(p.Ranges, Choice{t("range." + r), f.path("range", path), f.Range == r})
-	}
+	p.Words = map[string]string{"state": t("list.all"), "method": t("list.all")}
+	p.Range = v.rangePicker(p.Frame, f, f.Kept(), f.path)
 	p.States = append(p.States, Choice{t("list.all"), f.path("state", ""), f.State == ""})
 	states := statusWords(till.Statuses)
 	if p.Kind == "payouts" {
@@ -332,24 +326,6 @@ func (p *listPage) Span() string {
 	}
 	from = p.Clock.ShortDate(p.Filter.From) + " " + p.Clock.Minute(p.Filter.From)
 	return p.T("list.span", "from", from, "to", to, "zone", p.Clock.Offset(p.Now))
-}
-
-// FromDay and ToDay are the ends of the range as the fields of days show them.
-func (p *listPage) FromDay() string { return p.day(p.Filter.From) }
-
-// ToDay: see FromDay.
-func (p *listPage) ToDay() string {
-	if p.Filter.To == 0 {
-		return p.day(p.Now)
-	}
-	return p.day(p.Filter.To)
-}
-
-func (p *listPage) day(t till.Time) string {
-	if t == 0 {
-		return ""
-	}
-	return p.Clock.ISODay(t)
 }
 
 // Currencies are those that an amount can be looked for in.

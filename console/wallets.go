@@ -70,10 +70,9 @@ type statementPage struct {
 	*walletBox
 	Again    string
 	Filter   *filter
-	Ranges   []Choice
-	Months   []Choice
+	Range    *RangePicker
 	Types    []Choice
-	Words    map[string]string // what the current filter says
+	Type     string // the chosen one
 	Lines    []*walletLine
 	Total    int64
 	Before   till.Money // the balance before the first line
@@ -251,21 +250,15 @@ func (l *walletLine) Sign() string {
 // statementChoices fills in the links of the filters.
 func (v *visit) statementChoices(p *statementPage) {
 	t, f := v.words.T, p.Filter
-	p.Words = map[string]string{"range": t("range." + f.Range), "type": t("statement.every")}
-	for _, r := range rangeNames {
-		path := r
-		if r == defaultRange {
-			path = ""
-		}
-		p.Ranges = append(p.Ranges, Choice{t("range." + r), f.path("range", path), f.Range == r})
-	}
+	p.Type = t("statement.every")
+	p.Range = v.rangePicker(p.Frame, f, f.Kept(), f.path)
 	for i := range offeredMonths {
 		from := v.clock.StartOfMonth(v.now, -i)
 		first, last := v.clock.ISODay(from), v.clock.ISODay(v.clock.StartOfMonth(v.now, 1-i)-1)
 		name := v.clock.Month(from) + " " + strconv.Itoa(v.clock.In(from).Year())
 		current := f.fromDay == first && f.toDay == last
-		if p.Months = append(p.Months, Choice{name, f.path("range", "", "from", first, "to", last), current}); current {
-			p.Words["range"] = name
+		if p.Range.Months = append(p.Range.Months, Choice{name, f.path("range", "", "from", first, "to", last), current}); current {
+			p.Range.Word = name
 		}
 	}
 	p.Types = append(p.Types, Choice{t("statement.every"), f.path("state", ""), f.State == ""})
@@ -273,7 +266,7 @@ func (v *visit) statementChoices(p *statementPage) {
 		p.Types = append(p.Types, Choice{v.entryName(name), f.path("state", name), f.State == name})
 	}
 	if i := slices.IndexFunc(p.Types, func(c Choice) bool { return c.Current }); i > 0 {
-		p.Words["type"] = p.Types[i].Text
+		p.Type = p.Types[i].Text
 	}
 }
 
@@ -288,12 +281,6 @@ func (p *statementPage) Span() string {
 	}
 	return p.T("list.span", "from", p.Clock.DateTime(p.Filter.From), "to", p.Clock.DateTime(to), "zone", p.Clock.Offset(p.Now))
 }
-
-// FromDay and ToDay are the ends of the range as the fields of days show them.
-func (p *statementPage) FromDay() string { return p.Filter.fromDay }
-
-// ToDay: see FromDay.
-func (p *statementPage) ToDay() string { return p.Filter.toDay }
 
 // Plain returns an amount with its currency, signed as it is.
 func (p *statementPage) Plain(m till.Money) string { return look.Money(p.Lang(), m) }

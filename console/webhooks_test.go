@@ -149,6 +149,15 @@ func TestAWebhookThatFails(t *testing.T) {
 			if !strings.Contains(page, "500 after") || !strings.Contains(page, "attempt 1 of 12") {
 				t.Errorf("the endpoint's page does not say what was answered: %s", page)
 			}
+			for when, shown := range map[string]bool{"?from=2020-01-01": true, "?to=2020-01-02": false, "?from=2020-01-01&to=2020-01-02": false} {
+				page := w.get(path + when)
+				if strings.Contains(page, path+`/events/1"`) != shown || strings.Contains(page, "Show all time") == shown {
+					t.Errorf("the deliveries of %s are shown: %v", when, !shown)
+				}
+			}
+			if tab := html.EscapeString(path + "?from=2020-01-01&state=delivered"); !strings.Contains(w.get(path+"?from=2020-01-01"), tab) {
+				t.Error("a tab leads to another time")
+			}
 			event := w.get(path + "/events/1")
 			checkPage(t, "delivery", event)
 			for _, want := range []string{"payment.pending", "&lt;img src=x onerror=alert(1)&gt;", "webhook-timestamp: ", "242\u00a0•••\u00a0001", "/payments/" + paid.String()} {

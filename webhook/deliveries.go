@@ -26,16 +26,48 @@ type DeliveryView struct {
 	HasRow bool
 }
 
-// ListDeliveries returns an endpoint's deliveries, newest events first: at least limit of
-// them if there are as many before the given sequence. It also returns the sequence to
-// continue before, 0 at the end. It shows only deliveries with the status, if one is given,
-// and only events that the requester may read.
-func ListDeliveries(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Requester, status store.DeliveryStatus, before int64, limit int) (out []*DeliveryView, next int64, err error) {
-	if before <= 0 {
-		before = e.LastEvent + 1
+// DeliveryFilter selects deliveries of an endpoint. Zero fields do not filter.
+type DeliveryFilter struct {
+	Status   store.DeliveryStatus
+	From, To till.Time // when the event was made, or a test asked for; both included
+	Before   int64     // events below this sequence
+}
+
+// resolve sets the end of the log that a list begins at, and returns the lowest sequence
+// that it may show.
+func (f *DeliveryFilter) resolve(ctx context.Context, tx *store.Tx, e *store.Endpoint) (lowest int64, err error) {
+	if f.Before <= 0 {
+		f.Before = e.LastEvent + 1
 	}
-	if status == store.DeliverySuperseded || status == store.DeliveryExhausted {
-		return listRows(ctx, tx, e, by, status, before, limit)
+	if !f.To.IsZero() {
+		last, err := tx.EventBefore(ctx, e.ClientID, f.To+1)
+		if err != nil {
+			return 0, err
+		}
+		f.Before = min(f.Before, last+1)
+	}
+	if f.From.IsZero() {
+		return 0, nil
+	}
+	// A test stands at the event before it, which may be older.
+	return tx.EventBefore(ctx, e.ClientID, f.From)
+}
+
+// shows reports whether a delivery is selected.
+func (f *DeliveryFilter) shows(l *DeliveryView) bool {
+	return (f.Status == "" || l.Status == f.Status) && l.EventAt >= f.From && (f.To.IsZero() || l.EventAt <= f.To)
+}
+
+// ListDeliveries returns an endpoint's deliveries, newest events first: at least limit of
+// them if there are as many. It also returns the sequence to continue before, 0 at the end.
+// It shows only events that the requester may read.
+func ListDeliveries(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Requester, f DeliveryFilter, limit int) (out []*DeliveryView, next int64, err error) {
+	lowest, err := f.resolve(ctx, tx, e)
+	if err != nil || f.Before <= lowest {
+		return nil, 0, err
+	}
+	if f.Status == store.DeliverySuperseded || f.Status == store.DeliveryExhausted {
+		return listRows(ctx, tx, e, by, &f, lowest, limit)
 	}
 	ranges, err := tx.OpenRanges(ctx, e.Ref(), false, maxLogRanges)
 	if err != nil {
@@ -46,8 +78,9 @@ func ListDeliveries(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Req
 		return nil, 0, err
 	}
 	ranges = append(ranges, asked...)
+	before := f.Before
 	for range listSlices {
-		from := max(before-listSlice, 0)
+		from := max(before-listSlice, lowest)
 		slice, err := listRange(ctx, tx, e, ranges, from, before-1)
 		if err != nil {
 			return nil, 0, err
@@ -57,11 +90,11 @@ func ListDeliveries(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Req
 				return out, before, nil
 			}
 			before = l.Sequence
-			if (status == "" || l.Status == status) && by.mayRead(l.EventKind) {
+			if f.shows(l) && by.mayRead(l.EventKind) {
 				out = append(out, l)
 			}
 		}
-		if before = from; from == 0 {
+		if before = from; from == lowest {
 			return out, 0, nil
 		}
 	}
@@ -75,7 +108,8 @@ func listRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, ranges []*s
 	if err != nil {
 		return nil, err
 	}
-	events, err := tx.Events(ctx, e.ClientID, from-1, int(to-from+1))
+	first := max(from, 1) // a test may stand at 0, where no event is
+	events, err := tx.Events(ctx, e.ClientID, first-1, int(to-first+1))
 	if err != nil {
 		return nil, err
 	}
@@ -206,12 +240,15 @@ func (l *DeliveryView) describe(events []*till.Event) {
 	}
 }
 
-// listRows returns the rows with a status.
-func listRows(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Requester, status store.DeliveryStatus, before int64, limit int) (out []*DeliveryView, next int64, err error) {
+// listRows returns the rows with a status, down to the lowest sequence.
+func listRows(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Requester, f *DeliveryFilter, lowest int64, limit int) (out []*DeliveryView, next int64, err error) {
 	const perSequence = 3 // kinds of delivery that one event can have
-	rows, err := tx.DeliveriesOf(ctx, e.Ref(), status, before, limit+perSequence)
+	rows, err := tx.DeliveriesOf(ctx, e.Ref(), f.Status, f.Before, limit+perSequence)
 	if err != nil {
 		return nil, 0, err
+	}
+	if i := slices.IndexFunc(rows, func(r *store.Delivery) bool { return r.Sequence < lowest }); i >= 0 {
+		rows = rows[:i]
 	}
 	sequences := make([]int64, len(rows))
 	for i, r := range rows {
@@ -228,7 +265,7 @@ func listRows(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Requester
 		}
 		l := &DeliveryView{Delivery: *r, HasRow: true}
 		l.describe(events)
-		if by.mayRead(l.EventKind) {
+		if f.shows(l) && by.mayRead(l.EventKind) {
 			out = append(out, l)
 		}
 	}

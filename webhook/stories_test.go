@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -295,7 +296,7 @@ func (w *world) checkGivenUp(t *testing.T, e *store.Endpoint) {
 	seen := map[int64]bool{}
 	err := w.store.View(t.Context(), func(tx *store.Tx) error {
 		for pages := 0; pages == 0 || before > 0; pages++ {
-			list, next, err := ListDeliveries(t.Context(), tx, e, awa, store.DeliveryExhausted, before, 2)
+			list, next, err := ListDeliveries(t.Context(), tx, e, awa, DeliveryFilter{Status: store.DeliveryExhausted, Before: before}, 2)
 			if err != nil {
 				return err
 			}
@@ -315,5 +316,71 @@ func (w *world) checkGivenUp(t *testing.T, e *store.Endpoint) {
 	})
 	if err != nil || len(seen) < 3 {
 		t.Errorf("%d deliveries were given up, want three or more: %v", len(seen), err)
+	}
+	w.checkTimes(t, e, store.DeliveryExhausted)
+}
+
+// A list of deliveries can be of a part of the time, page by page; a test belongs to the
+// time at which it was asked for, and not to that of the event before it.
+func TestDeliveriesOfAPartOfTheTime(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		s := w.shop()
+		for range 3 {
+			w.move(w.pay(), storetest.Succeeded)
+			time.Sleep(10 * time.Hour)
+			if _, err := w.acts.Test(t.Context(), w.client.ID, s.endpoint().ID, "Awa"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Hour)
+		}
+		w.checkTimes(t, s.endpoint(), "")
+		w.checkTimes(t, s.endpoint(), store.DeliveryDelivered)
+	})
+}
+
+// checkTimes compares the lists of every stretch between two deliveries with the list of all.
+func (w *world) checkTimes(t *testing.T, e *store.Endpoint, status store.DeliveryStatus) {
+	t.Helper()
+	list := func(f DeliveryFilter) (out []DeliveryView) {
+		f.Status = status
+		err := w.store.View(t.Context(), func(tx *store.Tx) error {
+			for pages := 0; pages == 0 || f.Before > 0; pages++ {
+				views, next, err := ListDeliveries(t.Context(), tx, e, awa, f, 2)
+				if err != nil {
+					return err
+				}
+				for _, l := range views {
+					out = append(out, *l)
+				}
+				f.Before = next
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return out
+	}
+	all := list(DeliveryFilter{})
+	listed := map[string]bool{}
+	for _, l := range all {
+		listed[fmt.Sprint(l.Sequence, l.Kind)] = true
+	}
+	if len(all) < 3 || len(listed) < len(all) {
+		t.Errorf("%d deliveries are listed, %d of them once: want three or more, each once", len(all), len(listed))
+		return
+	}
+	for _, first := range all {
+		for _, last := range all {
+			for _, f := range []DeliveryFilter{{From: first.EventAt}, {To: last.EventAt}, {From: first.EventAt, To: last.EventAt}, {From: first.EventAt + 1, To: last.EventAt - 1}} {
+				want := slices.DeleteFunc(slices.Clone(all), func(l DeliveryView) bool { return l.EventAt < f.From || f.To != 0 && l.EventAt > f.To })
+				if got := list(f); !slices.EqualFunc(got, want, func(a, b DeliveryView) bool {
+					return a.Sequence == b.Sequence && a.Kind == b.Kind && a.EventAt == b.EventAt
+				}) {
+					t.Errorf("from %s to %s there are %d deliveries, want %d of %d", f.From, f.To, len(got), len(want), len(all))
+					return
+				}
+			}
+		}
 	}
 }
