@@ -61,9 +61,12 @@ func (p *page) shoot(path string) {
 	p.t.Helper()
 	var png []byte
 	var err error
+	yes := true
 	for range 3 {
 		ctx, cancel := context.WithTimeout(p.ctx, patience/2)
-		png, err = chromedp.Run(ctx, chromedp.FullScreenshot(100))
+		var shot cdppage.CaptureScreenshotResult
+		shot, err = chromedp.Call(ctx, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{CaptureBeyondViewport: &yes, OptimizeForSpeed: &yes})
+		png = shot.Data
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) {
 			break
