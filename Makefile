@@ -41,13 +41,12 @@ test: export GOFLAGS := $(shell $(GO) env GOFLAGS) $(LEAN)
 test: guide-tools python-tools php-tools e2e-tools lint ## run every test, on SQLite and PostgreSQL
 	MAKEFLAGS= $(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory -j3 PYTHON=$(PYTHON) go-part sdk-part e2e-part # each waits a lot
 
-# What takes longest comes first: at the end there is little to wait for. Three packages at
-# once, because most of them wait for clocks and leases half of the time.
+# What takes longest comes first: at the end there is little to wait for.
 LONGEST := ./cmd/till ./api ./books ./collect ./store ./webhook ./payout ./server ./console
 
 .PHONY: go-part
 go-part: sdk-typescript
-	$(TEST) -p 3 -timeout 18m $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(LONGEST))")
+	$(TEST) -timeout 18m $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(LONGEST))")
 
 # A part of what 'make sdk' does.
 .PHONY: sdk-part
