@@ -16,8 +16,11 @@ var selectTableSizes = db.Define(db.SQL{Name: "plans.selectTableSizes",
 	SQLite: `SELECT m.tbl_name, sum(CASE WHEN d.name = m.tbl_name AND d.pagetype = 'leaf' THEN d.ncell ELSE 0 END), sum(d.pgsize)
 		FROM dbstat d JOIN sqlite_master m ON m.name = d.name WHERE m.tbl_name NOT LIKE 'sqlite_%' GROUP BY m.tbl_name ORDER BY m.tbl_name`,
 	Postgres: `SELECT relname::text, greatest(reltuples, 0)::bigint, pg_total_relation_size(oid) FROM pg_class
-		WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY relname`,
-	Citus: `SELECT c.relname::text, greatest(c.reltuples, 0)::bigint,
+		WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY relname`})
+
+// The rows of a distributed table are on the nodes.
+var selectSizesOnNodes = db.Define(db.SQL{Name: "plans.selectSizesOnNodes",
+	Postgres: `SELECT c.relname::text, greatest(c.reltuples, 0)::bigint,
 			CASE WHEN p.partmethod = 'h' THEN coalesce(citus_total_relation_size(c.oid::regclass, false), 0) ELSE pg_total_relation_size(c.oid) END
 		FROM pg_class c LEFT JOIN pg_dist_partition p ON p.logicalrelid::oid = c.oid
 		WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace ORDER BY c.relname`})
@@ -34,7 +37,11 @@ func (s *Store) TableSizes(ctx context.Context) (out []TableSize, err error) {
 	err = s.View(ctx, func(tx *Tx) error {
 		out = nil
 		tx.db.WithoutTimeout()
-		return tx.db.Query(ctx, selectTableSizes, nil, func(r db.Row) error {
+		q := selectTableSizes
+		if s.nodes.known {
+			q = selectSizesOnNodes
+		}
+		return tx.db.Query(ctx, q, nil, func(r db.Row) error {
 			var t TableSize
 			err := r.Scan(&t.Table, &t.Rows, &t.Bytes)
 			out = append(out, t)
@@ -68,7 +75,7 @@ var parameter = regexp.MustCompile(`\$(\d+)`)
 func (s *Store) Plans(ctx context.Context) (out []Plan, err error) {
 	err = s.View(ctx, func(tx *Tx) error {
 		out = nil
-		if tx.Shared() && !s.Distributed() { // Citus chooses the shard by the arguments
+		if tx.Shared() && !s.nodes.known { // Citus chooses the shard by the arguments
 			if err := tx.db.Script(ctx, `SET LOCAL plan_cache_mode = force_generic_plan`); err != nil {
 				return err
 			}
@@ -115,7 +122,7 @@ func (tx *Tx) plan(ctx context.Context, q *db.SQL, number int) (Plan, error) {
 		return p, err
 	}
 	values := slices.Repeat([]string{"NULL"}, parameters)
-	if tx.db.Dialect() == db.Citus { // nobody's client has a shard, too, and NULL has none
+	if tx.s.nodes.known { // nobody's client has a shard, too, and NULL has none
 		var types string
 		if _, err := tx.db.QueryRow(ctx, selectParameterTypes, []any{name}, &types); err != nil {
 			return p, err
