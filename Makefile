@@ -253,9 +253,9 @@ bench-full: ## the same with 10 million rows (40 minutes); writes bench/report-f
 	$(GO) run ./bench -rows 10000000 -report report-full
 
 # Each part prints what it did and what it counted. A quiet machine of two
-# cores needs about 25 minutes for all of them.
+# cores needs about an hour and a half for all of them.
 .PHONY: soak
-soak: ## kill, pause, fail over, race payouts and compare for about 25 minutes, and check the books each time
+soak: ## kill, pause, fail over, race payouts and compare for an hour and a half, and check the books each time
 	$(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory soak-parts
 
 .PHONY: soak-parts
