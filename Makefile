@@ -202,9 +202,9 @@ screenshots: e2e-tools ## take the pictures of the guides anew
 
 .PHONY: e2e-tools
 e2e-tools:
-	@command -v chromium >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || { \
+	@command -v chromium-headless-shell >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || { \
 		echo "installing Chromium for the stories of the console"; \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core \
 			$$(command -v npm >/dev/null 2>&1 || echo npm); }
 	@cd e2e && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent; }
 

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 )
 
@@ -106,19 +106,17 @@ const listens = `streams.some((s) => s.readyState !== EventSource.CLOSED)`
 // it, and to thaw it does not show it again.
 func (p *page) hide() {
 	p.t.Helper()
+	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: false})
 	for _, state := range []cdppage.SetWebLifecycleStateState{cdppage.SetWebLifecycleStateStateFrozen, cdppage.SetWebLifecycleStateStateActive} {
 		call(p, cdppage.SetWebLifecycleState, cdppage.SetWebLifecycleStateParams{State: state})
 	}
 	p.until(`document.hidden`)
 }
 
-// show brings the tab to the front of its window.
+// show brings the tab to the front: a page that has the focus is not hidden.
 func (p *page) show() {
 	p.t.Helper()
-	id := chromedp.FromContext(p.ctx).Target.TargetID
-	if _, err := chromedp.CallBrowser(p.ctx, target.ActivateTarget, target.ActivateTargetParams{TargetID: id}); err != nil {
-		p.t.Fatal(err)
-	}
+	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	p.until(`!document.hidden`)
 }
 
