@@ -128,9 +128,12 @@ func (e *Engine) Sessions() (s db.Sessions) {
 // Settings is sent on every new connection. A pooler may reject parameters of the
 // connection, so these are statements. Parameters of the URL stay.
 func Settings(parameters map[string]string, a db.Access) string {
-	// A transaction that waits for ever would hold a client's head for ever.
+	// A transaction that waits for ever would hold a client's head for ever. No statement
+	// here is worth being compiled: that takes a tenth of a second, and a write that reads
+	// a whole small table would be, because the planner counts such a read as very dear.
 	all := [][2]string{
 		{"idle_in_transaction_session_timeout", "15s"},
+		{"jit", "off"},
 		{"lock_timeout", "5s"},
 		{"statement_timeout", fmt.Sprint(statementTimeout.Milliseconds())},
 	}
