@@ -36,8 +36,13 @@ func TestAHerdOfCreatesIsToldToComeBack(t *testing.T) {
 			letGo := w.holdHeads("test", "other")
 			defer letGo()
 			answers := make(chan *httptest.ResponseRecorder, herd)
+			refused := make([]bool, herd)
 			for i, body := range bodies {
-				go func() { answers <- w.do("POST", "/v1/payments", w.keys[who(i)], body) }()
+				go func() {
+					a := w.do("POST", "/v1/payments", w.keys[who(i)], body)
+					refused[i] = a.Code != http.StatusAccepted
+					answers <- a
+				}()
 			}
 			// One batch is on its way, and what is queued waits behind it.
 			for n := range herd - maxQueue - 512 {
@@ -62,8 +67,11 @@ func TestAHerdOfCreatesIsToldToComeBack(t *testing.T) {
 			}
 			var again sync.WaitGroup
 			for part := range 16 {
-				again.Go(func() { // all of them, in step, in fewer queues than wait
+				again.Go(func() { // who was refused, and some of the others
 					for i := part; i < herd; i += 16 {
+						if !refused[i] && i%10 > 0 {
+							continue
+						}
 						if a := w.do("POST", "/v1/payments", w.keys[who(i)], bodies[i]); a.Code != http.StatusAccepted {
 							t.Errorf("a retry: %d %s", a.Code, a.Body)
 						}
