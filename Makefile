@@ -184,8 +184,9 @@ php-tools:
 			php-cli php-curl php-sqlite3 php-pgsql php-mysql php-mbstring php-laravel-framework; }
 
 # The console's users in Chromium. 'make test' looks at each page in two dresses, English
-# on a light wide screen and French on a dark narrow one, 'make e2e' in all eight. Pictures of what was looked
-# at are in e2e/shots.
+# on a light wide screen and French on a dark narrow one, and at empty pages in French on a
+# light narrow one; 'make e2e' looks at all in all eight. Pictures of what was looked at are
+# in e2e/shots.
 .PHONY: e2e
 e2e: e2e-tools ## tell the stories of the console's users in Chromium, and look at every page
 	cd e2e && TILL_E2E=full $(GO) test -count=1 -timeout 40m ./...

@@ -128,9 +128,9 @@ func (e *Engine) Sessions() (s db.Sessions) {
 // Settings is sent on every new connection. A pooler may reject parameters of the
 // connection, so these are statements. Parameters of the URL stay.
 func Settings(parameters map[string]string, a db.Access) string {
-	// A transaction that waits for ever would hold a client's head for ever. No statement
-	// here is worth being compiled: that takes a tenth of a second, and a write that reads
-	// a whole small table would be, because the planner counts such a read as very dear.
+	// A transaction that waits for ever would hold a client's head for ever. Compiling a
+	// statement (jit) takes a tenth of a second, longer than any of ours runs; a write that
+	// has to read a whole small table would be compiled each time, because of enable_seqscan.
 	all := [][2]string{
 		{"idle_in_transaction_session_timeout", "15s"},
 		{"jit", "off"},
