@@ -90,7 +90,7 @@ func TestLive(t *testing.T) {
 	}
 	began := time.Now()
 	for range 10 { // hints of others, which go first
-		w.console.streams.turn(began)
+		w.console.streams.lineUp()
 	}
 	first := listen()
 	heard(first, "retry: 3000")

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,8 +36,9 @@ type streams struct {
 	mu       sync.Mutex
 	all      int
 	byPerson map[till.ID]int
-	next     time.Time     // when the next hint may go
-	read     time.Duration // how long a tab's read of its page takes, smoothed
+	queue    []chan struct{} // of tabs that wait for their turn, each closed when it comes
+	next     time.Time       // when the next hint may go
+	read     time.Duration   // how long a tab's read of its page takes, smoothed
 }
 
 func newStreams() *streams {
@@ -64,17 +66,41 @@ func (s *streams) enter(person till.ID) (leave func(), ok bool) {
 	}, true
 }
 
-// turn returns how long a tab waits with its hint. Tabs take turns, so that many
-// of them beside a busy merchant do not take the processor from the payments.
-func (s *streams) turn(now time.Time) time.Duration {
+// lineUp joins the queue for hints. Tabs take turns, so that many of them beside a busy
+// merchant do not take the processor from the payments. The channel is closed when the
+// tab's turn has come.
+func (s *streams) lineUp() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.next.Before(now) {
-		s.next = now
+	turn := make(chan struct{})
+	s.queue = append(s.queue, turn)
+	if len(s.queue) == 1 {
+		time.AfterFunc(time.Until(s.next), s.callNext)
 	}
-	wait := s.next.Sub(now)
-	s.next = s.next.Add(min(max(hintShare*s.read, minSpacing), maxSpacing))
-	return wait
+	return turn
+}
+
+// stepOut leaves the queue, so that nobody waits for a tab that is closed.
+func (s *streams) stepOut(turn <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = slices.DeleteFunc(s.queue, func(c chan struct{}) bool { return c == turn })
+}
+
+// callNext gives the first of the queue its turn.
+func (s *streams) callNext() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 || time.Until(s.next) > 0 {
+		return // the queue was empty for a while, and began again with another timer
+	}
+	close(s.queue[0])
+	s.queue = slices.Delete(s.queue, 0, 1)
+	spacing := min(max(hintShare*s.read, minSpacing), maxSpacing)
+	s.next = time.Now().Add(spacing)
+	if len(s.queue) > 0 {
+		time.AfterFunc(spacing, s.callNext)
+	}
 }
 
 // readIn takes how long a tab's read of its page took.
@@ -112,14 +138,18 @@ func (v *visit) live() error {
 	defer check.Stop()
 	var (
 		changed = sub.C()        // nil while a hint waits: it will cover what changes until it goes
-		due     <-chan time.Time // when the hint that waits may go
+		due     <-chan time.Time // when the tab may ask for its turn
+		turn    <-chan struct{}  // when the hint that waits may go
 		last    time.Time        // hint
 	)
+	defer func() { v.k.streams.stepOut(turn) }()
 	for {
 		select {
 		case <-changed:
-			changed, due = nil, time.After(max(hintInterval-time.Since(last), v.k.streams.turn(time.Now())))
+			changed, due = nil, time.After(hintInterval-time.Since(last))
 		case <-due:
+			due, turn = nil, v.k.streams.lineUp()
+		case <-turn:
 			select {
 			case <-sub.C(): // the tab will read that too
 			default:
@@ -127,7 +157,7 @@ func (v *visit) live() error {
 			if !say("event: hint\ndata:\n\n") {
 				return nil
 			}
-			changed, due, last = sub.C(), nil, time.Now()
+			changed, turn, last = sub.C(), nil, time.Now()
 		case <-check.C:
 			// A session that has ended, or a role that was taken, ends the stream.
 			if v.signIn() != nil || v.enterClient() != nil || !say(":\n\n") {
