@@ -34,7 +34,7 @@ func RunDrill(ctx context.Context, r RestoreRequest, work string, progress func(
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the drill: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	defer func() { err = errors.Join(err, removeDrill(folder)) }()
 	// A later drill knows by the lock that this one is running.
 	lock, err := lockDrill(folder)
 	if err != nil {
@@ -42,10 +42,10 @@ func RunDrill(ctx context.Context, r RestoreRequest, work string, progress func(
 	}
 	defer lock.Close()
 	// The database lies one folder below: the lock must not be beside it.
-	if err := os.Mkdir(filepath.Join(folder, "data"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(folder, drillData), 0o700); err != nil {
 		return nil, err
 	}
-	r.Database, r.SkipPages = filepath.Join(folder, "data", databaseName), true
+	r.Database, r.SkipPages = filepath.Join(folder, drillData, databaseName), true
 	begun := time.Now()
 	d = &Drill{}
 	if d.Restored, err = Restore(ctx, r); err != nil {
@@ -75,7 +75,11 @@ func (d *Drill) verify(ctx context.Context, r *RestoreRequest, progress func(row
 	return errors.Join(err, s.Close())
 }
 
-const drillLock = "lock"
+// What is in a drill's folder.
+const (
+	drillLock = "lock"
+	drillData = "data"
+)
 
 func lockDrill(folder string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(folder, drillLock), os.O_RDWR|os.O_CREATE, 0o600)
@@ -101,8 +105,17 @@ func removeOldDrills(work string) {
 			continue
 		}
 		if f, err := lockDrill(folder); err == nil {
-			os.RemoveAll(folder)
+			removeDrill(folder)
 			f.Close()
 		}
 	}
+}
+
+// removeDrill deletes a drill's folder, its lock last: if the data outlived the lock, no
+// later drill would delete it.
+func removeDrill(folder string) error {
+	if err := os.RemoveAll(filepath.Join(folder, drillData)); err != nil {
+		return err
+	}
+	return os.RemoveAll(folder)
 }

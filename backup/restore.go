@@ -32,6 +32,10 @@ type RestoreRequest struct {
 	ReadSecret  func(path string) ([]byte, error)
 	CheckSecret func(ctx context.Context, s *store.Store, path string) error
 
+	// Read, if not nil, reads what the caller wants to know of the database that was put
+	// back. It is called before the database gets its name: nobody has to open it afterwards.
+	Read func(ctx context.Context, s *store.Store) error
+
 	// SkipPages leaves the look at the database's pages out: the caller verifies
 	// the books, which includes it.
 	SkipPages bool
@@ -171,6 +175,9 @@ func (r *RestoreRequest) prepare(ctx context.Context, m *Manifest, staging strin
 		return nil, fmt.Errorf("the secret does not belong to this backup: %w", err)
 	}
 	out.Marked, err = books.MarkRestored(ctx, s, books.RestoreRequest{Secret: secret, LostFrom: m.Taken(), By: r.By})
+	if err == nil && r.Read != nil {
+		err = r.Read(ctx, s)
+	}
 	return out, err
 }
 

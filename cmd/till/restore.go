@@ -147,7 +147,12 @@ func restore(cmd *cobra.Command, a *archiveFlags, archive, database string, asJS
 	if err != nil {
 		return err
 	}
+	var keys []activeKey
 	r.Database = database
+	r.Read = func(ctx context.Context, s *store.Store) (err error) {
+		keys, err = activeKeys(ctx, s)
+		return err
+	}
 	if !asJSON {
 		printf(w, "Putting %s back as %s.\n", name, database)
 	}
@@ -156,34 +161,28 @@ func restore(cmd *cobra.Command, a *archiveFlags, archive, database string, asJS
 	if err != nil {
 		return fmt.Errorf("nothing was restored: %w", err)
 	}
-	return printRestored(ctx, w, name, database, done, asJSON)
-}
-
-func printRestored(ctx context.Context, w io.Writer, name, database string, done *backup.Restored, asJSON bool) error {
-	m := done.Manifest
-	err := withDatabase(ctx, database, func(s *store.Store) error {
-		keys, err := activeKeys(ctx, s)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return printJSON(w, map[string]any{
-				"backup": name, "database": database, "installation": m.Installation, "lost_from": m.TakenAt, "log_id": done.Marked.LogID.String(),
-				"migrated":      append([]string{}, done.Migrated...),
-				"possibly_sent": map[string]int{"payments": done.Marked.Payments, "payouts": done.Marked.Payouts},
-				"payouts_held":  true, "keys_reviewed": false, "keys": keys,
-			})
-		}
-		printf(w, "It is of %s: what was written from then on is lost. New payouts are held until 'till restored --release'.\n", m.TakenAt)
-		return (&restoredFlags{}).print(w, done.Marked, nil, nil, keys, 0)
-	})
-	if err != nil {
+	if err := printRestored(w, name, database, done, keys, asJSON); err != nil {
 		return err
 	}
-	if !asJSON {
-		printf(w, "\nEnd the keys that must not work ('till key revoke'), then run:\n\n  till restored --database %s --lost-from %s --keys-reviewed\n\n", database, m.TakenAt)
-	}
 	return errReviewKeys
+}
+
+func printRestored(w io.Writer, name, database string, done *backup.Restored, keys []activeKey, asJSON bool) error {
+	m := done.Manifest
+	if asJSON {
+		return printJSON(w, map[string]any{
+			"backup": name, "database": database, "installation": m.Installation, "lost_from": m.TakenAt, "log_id": done.Marked.LogID.String(),
+			"migrated":      append([]string{}, done.Migrated...),
+			"possibly_sent": map[string]int{"payments": done.Marked.Payments, "payouts": done.Marked.Payouts},
+			"payouts_held":  true, "keys_reviewed": false, "keys": keys,
+		})
+	}
+	printf(w, "It is of %s: what was written from then on is lost. New payouts are held until 'till restored --release'.\n", m.TakenAt)
+	if err := (&restoredFlags{}).print(w, done.Marked, nil, nil, keys, 0); err != nil {
+		return err
+	}
+	printf(w, "\nEnd the keys that must not work ('till key revoke'), then run:\n\n  till restored --database %s --lost-from %s --keys-reviewed\n\n", database, m.TakenAt)
+	return nil
 }
 
 // errReviewKeys means that the database is back, and only the review of the keys is
