@@ -120,8 +120,9 @@ func TestWhatNobodyHasAConnectionForIsACaseOnceItsTimeIsOver(t *testing.T) {
 			inFleet(t, habits(), func(t *testing.T, f *fleet) {
 				id := f.create(f.start(onlyAccepts)).ID
 				before := f.step(id)
-				f.start(unable(f))
-				f.start(unable(f))
+				rarely := func(c *engine.Config) { c.PollInterval = 7 * time.Second } // not in step with the minutes
+				f.start(unable(f), rarely)
+				f.start(unable(f), rarely)
 				time.Sleep(time.Minute)
 				if p := f.payment(id); p.Attention || f.cases(id) != "" {
 					t.Errorf("within its time it is on the list for %q", f.cases(id))

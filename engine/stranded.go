@@ -76,10 +76,12 @@ func (w *Worker) reportStranded(ctx context.Context) {
 			return err
 		}
 		var views []store.LaneView
-		for _, v := range w.laneViews(w.lanes) {
-			if v.Account != "" {
-				views = append(views, v)
+		for _, lane := range w.lanes {
+			// Also one that was last read too long ago: the next poll may find it shared again.
+			if _, shared := w.sharedLanes[lane]; !shared {
+				continue
 			}
+			views = append(views, store.LaneView{Lane: lane, Account: w.c.Connections[connectionOf(lane)].Fingerprint()})
 		}
 		for _, lane := range lanes {
 			if kindOf(lane) == w.kind && !slices.Contains(w.lanes, lane) {
