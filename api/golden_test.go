@@ -53,15 +53,16 @@ func TestGolden(t *testing.T) {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar")+"/"+e.Name, func(t *testing.T) {
 				t.Parallel()
 				database := e.Config(t)
-				synctest.Test(t, func(t *testing.T) { tell(t, file, database, *update && e.Name == "sqlite") })
+				synctest.Test(t, func(t *testing.T) { tell(t, file, database, e.Name) })
 			})
 		}
 	}
 }
 
 // tell runs one file on a database: every engine gives the same answers, byte
-// for byte.
-func tell(t *testing.T, file string, database store.Config, update bool) {
+// for byte. On a cluster due steps are found a little later, so that times may differ
+// which are the same elsewhere.
+func tell(t *testing.T, file string, database store.Config, engine string) {
 	story, err := txtar.ParseFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -69,11 +70,12 @@ func tell(t *testing.T, file string, database store.Config, update bool) {
 	o := optionsOf(t, string(story.Comment))
 	o.database = database
 	s := newTeller(t, o)
+	s.anyTime = engine == "citus"
 	for i := range story.Files {
 		s.section(&story.Files[i])
 	}
 	s.world.stop()
-	if update {
+	if *update && engine == "sqlite" {
 		if err := os.WriteFile(file, txtar.Format(story), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -112,6 +114,7 @@ type teller struct {
 	names   *names
 	creates int
 	answer  string // the last one, not yet compared
+	anyTime bool   // which times are equal is not compared
 }
 
 func newTeller(t *testing.T, o options) *teller {
@@ -137,7 +140,13 @@ func (s *teller) section(f *txtar.File) {
 	case "response":
 		if *update {
 			f.Data = []byte(s.answer)
-		} else if diff := cmp.Diff(s.answer, string(f.Data)); diff != "" {
+			break
+		}
+		got, want := s.answer, string(f.Data)
+		if s.anyTime {
+			got, want = namedTime.ReplaceAllString(got, "{time}"), namedTime.ReplaceAllString(want, "{time}")
+		}
+		if diff := cmp.Diff(got, want); diff != "" {
 			s.t.Errorf("answer (-got +want):\n%s", diff)
 		}
 	case "wait":

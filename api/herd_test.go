@@ -28,6 +28,10 @@ func TestAHerdOfCreatesIsToldToComeBack(t *testing.T) {
 			w := newWorld(t, options{database: e.Config(t), quiet: true})
 			defer w.stop()
 			const herd = maxQueue + 1500
+			waiting := maxQueue + 512 // those queued, and a batch on its way
+			if e.Name == "citus" {
+				waiting += 512 // each of two nodes has one
+			}
 			bodies := make([]string, herd)
 			for i := range bodies {
 				bodies[i] = fmt.Sprintf(`{"method":"mtn_momo","country":"CG","amount":{"value":"5000","currency":"XAF"},"idempotency_key":"%s","customer":{"phone":"242061230000"}}`, newKey())
@@ -44,20 +48,19 @@ func TestAHerdOfCreatesIsToldToComeBack(t *testing.T) {
 					answers <- a
 				}()
 			}
-			// One batch is on its way, and what is queued waits behind it.
-			for n := range herd - maxQueue - 512 {
+			for n := range herd - waiting {
 				select {
 				case a := <-answers:
 					if a.Code != http.StatusServiceUnavailable || a.Header().Get("Retry-After") == "" {
 						t.Fatalf("while the queue is full: %d %s", a.Code, a.Body)
 					}
 				case <-time.After(20 * time.Second):
-					t.Fatalf("%d were told to come back, want %d", n, herd-maxQueue-512)
+					t.Fatalf("%d were told to come back, want %d", n, herd-waiting)
 				}
 			}
 			letGo()
 			accepted := 0
-			for range maxQueue + 512 {
+			for range waiting {
 				if a := <-answers; a.Code == http.StatusAccepted {
 					accepted++
 				}

@@ -45,7 +45,14 @@ func (w *world) holdHeads(clients ...string) (letGo func()) {
 		err := w.store.Update(w.t.Context(), func(tx *store.Tx) error {
 			_, err := tx.LockHeads(w.t.Context(), ids)
 			close(held)
-			<-free
+			for err == nil {
+				select {
+				case <-free:
+					return nil
+				case <-time.After(time.Second): // a server ends a transaction that does nothing
+					_, err = tx.LockHeads(w.t.Context(), ids)
+				}
+			}
 			return err
 		})
 		if err != nil {

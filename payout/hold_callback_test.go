@@ -97,7 +97,7 @@ func TestARefusedPayoutThatIsCalledBackAboutIsNotCancelled(t *testing.T) {
 					}
 					return w.operator.Payouts().Submit(ctx, r)
 				}, func(context.Context, provider.Query, int) (provider.Result, error) { return provider.Result{}, errAway })
-				id := w.create("4567").ID
+				id := w.createAndSend("4567").ID
 				time.Sleep(time.Millisecond)
 				if held {
 					w.hold(w.client.ID)
@@ -135,7 +135,7 @@ func TestACancelledPayoutWhoseSendWasBegunIsReadForLateMoney(t *testing.T) {
 					w.lost(ctx, r, n)
 					return refuse(0)
 				}, nil)
-				id := w.create("4567").ID
+				id := w.createAndSend("4567").ID
 				time.Sleep(time.Millisecond)
 				w.hold(w.client.ID)
 				time.Sleep(2 * time.Minute)
