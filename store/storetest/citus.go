@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -218,9 +219,15 @@ func newEmptyCitus(tb testing.TB) string {
 
 func dropAtEnd(tb testing.TB, name string) {
 	tb.Cleanup(func() {
-		if err := onNodes("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)"); err != nil {
-			tb.Error(err)
+		err := onNodes("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)")
+		for range 20 { // a process of Citus may look into it just now
+			if err == nil {
+				return
+			}
+			time.Sleep(500 * time.Millisecond)
+			err = onNodes("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)")
 		}
+		tb.Error(err)
 	})
 }
 
