@@ -25,7 +25,7 @@ var insertSubmits = db.Define(db.SQL{Name: "attempts.insertSubmits",
 		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::text[]) AS a4,
 			unnest($5::text[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bigint[]) AS a8 LIMIT $9::bigint) AS u`,
-	Arrays: true, Copied: true})
+	Arrays: true})
 
 var endSends = db.Define(db.SQL{Name: "attempts.endSends",
 	SQLite: `UPDATE attempts SET outcome = $1, code = $2, detail = $3, ended_at = $4, last_at = $5
@@ -153,7 +153,7 @@ var insertEnded = db.Define(db.SQL{Name: "attempts.insertEnded",
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::text[]) AS a4,
 			unnest($5::text[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::text[]) AS a7, unnest($8::text[]) AS a8, unnest($9::text[]) AS a9,
 			unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12 LIMIT $13::bigint) AS u`,
-	Arrays: true, Copied: true})
+	Arrays: true})
 
 // ended returns the arguments of insertEnded.
 func (a *Attempt) ended() []any {

@@ -24,7 +24,7 @@ var insertAudit = db.Define(db.SQL{Name: "audit.insert",
 		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8, u.a9
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::text[]) AS a4,
 			unnest($5::text[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::text[]) AS a7, unnest($8::text[]) AS a8, unnest($9::bytea[]) AS a9 LIMIT $10::bigint) AS u`,
-	Arrays: true, Copied: true})
+	Arrays: true})
 
 var selectAudit = db.Define(db.SQL{Name: "audit.select",
 	SQLite: `SELECT ` + auditColumns + ` FROM audit WHERE client_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`})

@@ -37,13 +37,9 @@ func TestCitusPlansEveryStatement(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close(t.Context())
-		texts, copied := map[string]string{}, map[string]bool{}
+		texts := map[string]string{}
 		for _, q := range db.Statements() {
 			texts[q.Name] = q.Text(db.Citus)
-			if q.Copied {
-				copied[q.Name+" of arrays"] = true
-				texts[q.Name+" of arrays"] = q.Text(db.Postgres)
-			}
 		}
 		store.ListTexts(true, func(name, text string) { texts["list "+name] = store.OfClient(text, "$1") })
 		n := 0
@@ -59,9 +55,6 @@ func TestCitusPlansEveryStatement(t *testing.T) {
 			}
 			if !reads.MatchString(text) && manyTasks(plan) && !writesEverywhere[name] {
 				t.Errorf("%s writes to several shards:\n%s\n%s", name, text, plan)
-			}
-			if copied[name] && !strings.Contains(plan, "INSERT/SELECT method: pull to coordinator") {
-				t.Errorf("%s is not copied:\n%s\n%s", name, text, plan)
 			}
 			if os.Getenv("TILL_SHOW_PLANS") != "" && manyTasks(plan) {
 				t.Logf("several shards: %s: %.150s", name, text)

@@ -32,7 +32,7 @@ var insertEvents = db.Define(db.SQL{Name: "events.insert",
 			unnest($9::text[]) AS a9, unnest($10::text[]) AS a10, unnest($11::text[]) AS a11, unnest($12::bigint[]) AS a12,
 			unnest($13::text[]) AS a13, unnest($14::bigint[]) AS a14, unnest($15::bigint[]) AS a15, unnest($16::bigint[]) AS a16,
 			unnest($17::text[]) AS a17 LIMIT $18::bigint) AS u`,
-	Arrays: true, Copied: true})
+	Arrays: true})
 
 var selectEvents = db.Define(db.SQL{Name: "events.select",
 	SQLite: `SELECT ` + eventColumns + ` FROM events e WHERE e.client_id = $1 AND e.sequence > $2 ORDER BY e.sequence LIMIT $3`})
@@ -91,7 +91,7 @@ var insertAttentionEvents = db.Define(db.SQL{Name: "events.insertAttention",
 	SQLite: `INSERT INTO attention_events (client_id, subject_id, sequence) VALUES ($1, $2, $3)`,
 	Postgres: `INSERT INTO attention_events (client_id, subject_id, sequence)
 		SELECT u.a1, u.a2, u.a3 FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3 LIMIT $4::bigint) AS u`,
-	Arrays: true, Copied: true})
+	Arrays: true})
 
 var selectAttentionEvents = db.Define(db.SQL{Name: "events.selectAttention",
 	SQLite: `SELECT sequence FROM attention_events WHERE client_id = $1 AND subject_id = $2 ORDER BY sequence DESC LIMIT $3`})

@@ -59,7 +59,7 @@ var insertPayments = db.Define(db.SQL{Name: "payments.insert",
 	SQLite: insertPayment + `
 		VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 	Postgres: insertPayment + paymentArrays,
-	Arrays:   true, Copied: true})
+	Arrays:   true})
 
 // A row whose idempotency key is taken is left out.
 var insertNewPayments = db.Define(db.SQL{Name: "payments.insertNew",
@@ -84,7 +84,7 @@ var insertDueSteps = db.Define(db.SQL{Name: "payments.insertDueSteps",
 	Postgres: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at)
 		SELECT u.a1, u.a2, 'payment', u.a3, u.a4
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS a4 LIMIT $5::bigint) AS u`,
-	Arrays: true, Copied: true})
+	Arrays: true})
 
 var insertPendingEvents = db.Define(db.SQL{Name: "payments.insertPendingEvents",
 	SQLite: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
@@ -93,7 +93,7 @@ var insertPendingEvents = db.Define(db.SQL{Name: "payments.insertPendingEvents",
 		SELECT u.a1, u.a2, 'payment.pending', u.a3, u.a4, 'pending', u.a5, 'waiting'
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bigint[]) AS a4,
 			unnest($5::bigint[]) AS a5 LIMIT $6::bigint) AS u`,
-	Arrays: true, Copied: true})
+	Arrays: true})
 
 const paymentFrom = ` FROM payments p LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id `
 

@@ -33,7 +33,7 @@ var insertPayouts = db.Define(db.SQL{Name: "payouts.insert",
 			unnest($13::text[]) AS a13, unnest($14::bytea[]) AS a14, unnest($15::bigint[]) AS a15, unnest($16::bigint[]) AS a16,
 			unnest($17::bigint[]) AS a17, unnest($18::bigint[]) AS a18, unnest($19::text[]) AS a19, unnest($20::text[]) AS a20,
 			unnest($21::bigint[]) AS a21 LIMIT $22::bigint) AS u`,
-	Arrays: true, Copied: true})
+	Arrays: true})
 
 var insertPayoutEvents = db.Define(db.SQL{Name: "payouts.insertEvents",
 	SQLite: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
@@ -42,7 +42,7 @@ var insertPayoutEvents = db.Define(db.SQL{Name: "payouts.insertEvents",
 		SELECT u.a1, u.a2, 'payout.pending', u.a3, u.a4, 'pending', u.a5, 'waiting'
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bigint[]) AS a4,
 			unnest($5::bigint[]) AS a5 LIMIT $6::bigint) AS u`,
-	Arrays: true, Copied: true})
+	Arrays: true})
 
 var selectPayouts = db.Define(db.SQL{Name: "payouts.select",
 	SQLite: `SELECT ` + payoutFields + toldAt("late_event") + payoutFrom + `WHERE p.client_id = $1 AND p.id = $2`,

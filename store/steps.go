@@ -21,7 +21,7 @@ var insertStep = db.Define(db.SQL{Name: "steps.insert",
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::text[]) AS a4,
 			unnest($5::bigint[]) AS a5, unnest($6::bigint[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bigint[]) AS a8,
 			unnest($9::bigint[]) AS a9, unnest($10::bigint[]) AS a10 LIMIT $11::bigint) AS u`,
-	Arrays: true, Copied: true})
+	Arrays: true})
 
 var lockSteps = db.Define(db.SQL{Name: "steps.lock",
 	SQLite: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2`,

@@ -13,7 +13,7 @@ var insertFacts = db.Define(db.SQL{Name: "facts.insert",
 	Postgres: `INSERT INTO facts (client_id, subject_id, fact, entry_id)
 		SELECT u.a1, u.a2, u.a3, u.a4
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bytea[]) AS a4 LIMIT $5::bigint) AS u`,
-	Arrays: true, Copied: true})
+	Arrays: true})
 
 // TransactionFilter says which transactions are wanted. Zero fields do not
 // filter.

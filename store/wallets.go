@@ -51,7 +51,7 @@ var insertEntries = db.Define(db.SQL{Name: "wallets.insertEntries",
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::text[]) AS a4, unnest($5::text[]) AS a5,
 			unnest($6::bigint[]) AS a6, unnest($7::text[]) AS a7, unnest($8::bytea[]) AS a8, unnest($9::bytea[]) AS a9,
 			unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11 LIMIT $12::bigint) AS u`,
-	Arrays: true, Copied: true})
+	Arrays: true})
 
 var selectSuspended = db.Define(db.SQL{Name: "wallets.selectSuspended",
 	SQLite: `SELECT amount, currency FROM postings WHERE client_id = $1 AND payment_id = $2 AND suspended = 1`,
@@ -74,7 +74,7 @@ var insertTransactions = db.Define(db.SQL{Name: "wallets.insertTransactions",
 			unnest($5::text[]) AS a5, unnest($6::text[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::text[]) AS a8,
 			unnest($9::bigint[]) AS a9, unnest($10::bytea[]) AS a10, unnest($11::bytea[]) AS a11, unnest($12::text[]) AS a12,
 			unnest($13::text[]) AS a13, unnest($14::bigint[]) AS a14, unnest($15::bigint[]) AS a15 LIMIT $16::bigint) AS u`,
-	Arrays: true, Copied: true})
+	Arrays: true})
 
 var sumPosted = db.Define(db.SQL{Name: "wallets.sumPosted",
 	SQLite: `SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM postings WHERE client_id = $1 AND account = $2 AND currency = $3`})

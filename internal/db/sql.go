@@ -45,31 +45,12 @@ type SQL struct {
 	//     cannot turn it around.
 	//
 	// Citus chooses a node by client_id = $n and cannot choose by an array: there
-	// the text runs once for each row of arguments, as on SQLite, unless Copied is set.
+	// the text runs once for each row of arguments, as on SQLite.
 	Arrays bool
-
-	// Copied says that the Postgres text is an INSERT and nothing else. Citus takes it, too,
-	// for several rows: it reads the arrays on the coordinator and copies each row to its
-	// shard.
-	Copied bool
 }
 
-// copyFrom is how many rows an INSERT must have to be sent to Citus as arrays. It costs a
-// COPY to the node, about as much as three statements of one row.
-const copyFrom = 4
-
-// TakesArrays reports whether rows of arguments are sent as arrays in a dialect.
-func (s *SQL) TakesArrays(d Dialect, rows int) bool {
-	return s.Arrays && (d == Postgres || d == Citus && s.Copied && rows >= copyFrom)
-}
-
-// TextFor returns the text for a dialect and a number of rows of arguments.
-func (s *SQL) TextFor(d Dialect, rows int) string {
-	if s.TakesArrays(d, rows) {
-		return s.Text(Postgres)
-	}
-	return s.Text(d)
-}
+// TakesArrays reports whether the text for a dialect takes arrays.
+func (s *SQL) TakesArrays(d Dialect) bool { return s.Arrays && d == Postgres }
 
 // Text returns the text for a dialect.
 func (s *SQL) Text(d Dialect) string {

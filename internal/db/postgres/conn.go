@@ -79,8 +79,8 @@ func (c *conn) queue(out *pgx.Batch, b *db.Batch) error {
 		if s.Exactly && !s.SQL.Arrays { // COMMIT would be sent before anybody compares the counts
 			return fmt.Errorf("%s needs a text with arrays", s.SQL.Name)
 		}
-		text := s.SQL.TextFor(c.dialect, len(s.Rows))
-		if s.SQL.TakesArrays(c.dialect, len(s.Rows)) {
+		text := s.SQL.Text(c.dialect)
+		if s.SQL.TakesArrays(c.dialect) {
 			out.Queue(text, arrays(text, s.Rows)...)
 			continue
 		}
@@ -135,7 +135,7 @@ func (c *conn) readStatement(r pgx.BatchResults, s *db.Statement) error {
 	if s.Clock != nil {
 		return c.readClock(r, s)
 	}
-	if s.SQL.TakesArrays(c.dialect, len(s.Rows)) {
+	if s.SQL.TakesArrays(c.dialect) {
 		switch {
 		case s.Scan != nil:
 			return readNumbered(r, s)
@@ -236,20 +236,15 @@ func readChanged(r pgx.BatchResults, s *db.Statement) error {
 	return rows.Err()
 }
 
-// readCount reads how many rows the arguments i, or all of them if they went as arrays, have
-// changed. On PostgreSQL the server has checked an answer to arrays that must change exactly
-// one row each.
+// readCount reads how many rows the arguments i changed. An answer to arrays that
+// must change exactly one row each was checked by the server.
 func (c *conn) readCount(r pgx.BatchResults, s *db.Statement, i int) error {
 	tag, err := r.Exec()
 	if err != nil {
 		return err
 	}
-	n, want := tag.RowsAffected(), int64(1)
-	arrays := s.SQL.TakesArrays(c.dialect, len(s.Rows))
-	if arrays {
-		want = int64(len(s.Rows))
-	}
-	if s.Exactly && n != want && !(arrays && c.dialect == db.Postgres) {
+	n := tag.RowsAffected()
+	if s.Exactly && !s.SQL.TakesArrays(c.dialect) && n != 1 {
 		return fmt.Errorf("%w: %s changed %d rows", db.ErrConflict, s.SQL.Name, n)
 	}
 	if s.Changed != nil {
