@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestAFlippedByteInMoneyIsNoticed(t *testing.T) {
 	sound := makeBooks(t, path)
 	money := moneyOf(t, path)
 	random := rand.New(rand.NewPCG(35, 35))
-	noticed := 0
+	noticed, pages := 0, 0
 	for range flips {
 		at, bit := random.IntN(len(sound)), byte(1)<<random.IntN(8)
 		broken := bytes.Clone(sound)
@@ -41,7 +42,13 @@ func TestAFlippedByteInMoneyIsNoticed(t *testing.T) {
 		if err := os.WriteFile(copied, broken, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if verifyFile(t, copied) {
+		problems, found := verifyFile(t, copied)
+		if i := slices.IndexFunc(problems, func(p books.Problem) bool { return p.Invariant == "pages" }); i == 0 {
+			pages++
+		} else if i > 0 {
+			t.Errorf("bit %#x of byte %d: damaged pages come after %d other problems", bit, at, i)
+		}
+		if found {
 			noticed++
 			continue
 		}
@@ -49,8 +56,8 @@ func TestAFlippedByteInMoneyIsNoticed(t *testing.T) {
 			t.Errorf("bit %#x of byte %d changes the money, and the proof does not notice:\n%s", bit, at, firstDifference(money, got))
 		}
 	}
-	if noticed == 0 {
-		t.Errorf("of %d flipped bytes none was noticed", flips)
+	if noticed == 0 || pages == 0 {
+		t.Errorf("of %d flipped bytes %d were noticed, %d as damaged pages", flips, noticed, pages)
 	}
 	t.Logf("%d of %d flipped bytes were noticed, the others changed nothing about money", noticed, flips)
 }
@@ -83,19 +90,19 @@ func makeBooks(t *testing.T, path string) []byte {
 	return b
 }
 
-// verifyFile reports whether the proof of a file's books finds anything.
-func verifyFile(t *testing.T, path string) bool {
+// verifyFile returns the problems in a file's books, and whether anything was wrong.
+func verifyFile(t *testing.T, path string) ([]books.Problem, bool) {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Config{Path: path})
 	if err != nil {
-		return true
+		return nil, true
 	}
 	defer s.Close()
 	if s.CheckSchema(t.Context()) != nil {
-		return true
+		return nil, true
 	}
 	report, err := books.Verify(t.Context(), s, books.Options{})
-	return err != nil || !report.Clean()
+	return report.Problems, err != nil || !report.Clean()
 }
 
 // moneyOf returns all that is about money in a file, as text.
