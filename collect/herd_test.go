@@ -25,6 +25,18 @@ func (f *fleet) createAs(i *instance, client *till.Client) *till.Payment {
 	return made.Payment
 }
 
+// clientElsewhere makes a client, on another node than the fleet's where there are several.
+func (f *fleet) clientElsewhere() *till.Client {
+	ctx := context.Background()
+	for range 50 {
+		if c := storetest.NewClient(f.t, f.store, till.Live); !f.store.Distributed() || f.store.Node(ctx, c.ID) != f.store.Node(ctx, f.client.ID) {
+			return c
+		}
+	}
+	f.t.Fatal("fifty clients are on one node")
+	return nil
+}
+
 // manyAs makes many payments of a client, through few commits.
 func (f *fleet) manyAs(i *instance, client *till.Client, n int) {
 	f.t.Helper()
@@ -72,7 +84,7 @@ func TestAHerdOfDueStepsIsWorkedOffFairly(t *testing.T) {
 	traits.ApprovalWindow = time.Hour
 	inFleet(t, traits, func(t *testing.T, f *fleet) {
 		accepts := f.start(onlyAccepts)
-		other := storetest.NewClient(t, f.store, till.Live)
+		other := f.clientElsewhere()
 		f.manyAs(accepts, f.client, herd)
 		time.Sleep(time.Second)
 		f.start() // what was left lying is due, all at once

@@ -57,3 +57,26 @@ func TestACrowdIsWhoTakesAllPlacesOfALane(t *testing.T) {
 		t.Errorf("a lane with places left has a crowd: %v", e.crowds)
 	}
 }
+
+// On a distributed database each node's steps are claimed by themselves. The node with a
+// crowd must not always be first: it would use up what an operator allows.
+func TestNodesTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := spread{claims: map[int]int{}}
+	served := map[int]int{}
+	for range 30 {
+		nodes := []int{1, 2, 3} // the crowd's node has the longest due step each time
+		s.inTurn(nodes)
+		served[nodes[0]]++
+		s.claimed(nodes[0]) // the first takes all that is allowed
+	}
+	for node, n := range served {
+		if n != 10 {
+			t.Errorf("node %d was first %d times of 30", node, n)
+		}
+	}
+	nodes := []int{1, 4}
+	if s.inTurn(nodes); nodes[0] != 4 {
+		t.Errorf("nodes %v: one that was never served is not first", nodes)
+	}
+}

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"till"
@@ -32,6 +34,21 @@ type spread struct {
 	// that is due, at the earliest.
 	known map[string]till.Time
 	rest  time.Time // no read over all clients before
+
+	claims map[int]int // for each node, the number of the last claim that took steps of it
+	claim  int         // the last number
+}
+
+// inTurn orders nodes: first the one whose last steps were claimed longest ago. The first
+// node may use up what an operator allows, so nodes take turns as clients do.
+func (s *spread) inTurn(nodes []int) {
+	slices.SortStableFunc(nodes, func(a, b int) int { return cmp.Compare(s.claims[a], s.claims[b]) })
+}
+
+// claimed notes that steps of a node were claimed.
+func (s *spread) claimed(node int) {
+	s.claim++
+	s.claims[node] = s.claim
 }
 
 // resting returns how long the loop must rest before the next read over all clients.
@@ -126,6 +143,7 @@ func (w *Worker) claimByNode(ctx context.Context, lanes []string, limit int) ([]
 		}
 		of[node] = append(of[node], s)
 	}
+	w.spread.inTurn(nodes)
 	var tasks []*Task
 	var failed error
 	for _, node := range nodes {
@@ -141,6 +159,9 @@ func (w *Worker) claimByNode(ctx context.Context, lanes []string, limit int) ([]
 		if err != nil {
 			w.c.Log.Warn("steps of a node not claimed", "node", node, "steps", len(of[node]), "error", err)
 			failed = err
+		}
+		if len(some) > 0 {
+			w.spread.claimed(node)
 		}
 		tasks = append(tasks, some...)
 	}

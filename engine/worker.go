@@ -86,7 +86,7 @@ func newWorker(c Config, kind till.SubjectKind, subjects subjects) *Worker {
 		waits:         map[string]laneWait{},
 		crowds:        map[string]*crowd{},
 		sharedLanes:   map[string]time.Time{},
-		spread:        spread{known: map[string]till.Time{}},
+		spread:        spread{known: map[string]till.Time{}, claims: map[int]int{}},
 		bounds:        map[string]store.Bounds{},
 
 		noReference: map[string]bool{},
