@@ -90,7 +90,7 @@ type Config struct {
 	NoNotify bool
 
 	// PlainSQL is for a distributed PostgreSQL such as Citus: it sends no SKIP
-	// LOCKED, and one statement for each row.
+	// LOCKED, and statements about one client each.
 	PlainSQL bool
 
 	// PhonePatterns are further ranges of mobile numbers, as COUNTRY=PATTERN of the

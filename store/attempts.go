@@ -9,7 +9,7 @@ import (
 
 const attemptColumns = `n, kind, connection, reference, outcome, code, detail, started_at, ended_at, repeats, last_at`
 
-var selectLastAttempts = db.Define(db.SQL{Name: "attempts.selectLastAttempts",
+var selectLastAttempts = defineByClient(1, db.SQL{Name: "attempts.selectLastAttempts",
 	SQLite: `SELECT ` + attemptColumns + ` FROM attempts WHERE client_id = $1 AND subject_id = $2
 		AND n = (SELECT max(l.n) FROM attempts l WHERE l.client_id = attempts.client_id AND l.subject_id = attempts.subject_id)`,
 	Postgres: `SELECT u.nth, ` + attemptColumns + ` FROM attempts,
@@ -19,7 +19,7 @@ var selectLastAttempts = db.Define(db.SQL{Name: "attempts.selectLastAttempts",
 	Citus:  `SELECT ` + attemptColumns + ` FROM attempts WHERE client_id = $1 AND subject_id = $2 ORDER BY n DESC LIMIT 1`,
 	Arrays: true})
 
-var insertSubmits = db.Define(db.SQL{Name: "attempts.insertSubmits",
+var insertSubmits = defineByClient(1, db.SQL{Name: "attempts.insertSubmits",
 	SQLite: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at, first_send) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 	Postgres: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at, first_send)
 		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8
@@ -27,7 +27,7 @@ var insertSubmits = db.Define(db.SQL{Name: "attempts.insertSubmits",
 			unnest($5::text[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bigint[]) AS a8 LIMIT $9::bigint) AS u`,
 	Arrays: true})
 
-var endSends = db.Define(db.SQL{Name: "attempts.endSends",
+var endSends = defineByClient(6, db.SQL{Name: "attempts.endSends",
 	SQLite: `UPDATE attempts SET outcome = $1, code = $2, detail = $3, ended_at = $4, last_at = $5
 		WHERE client_id = $6 AND subject_id = $7 AND kind = 'submit' AND started_at = $8 AND outcome IS NULL`,
 	Postgres: `UPDATE attempts SET outcome = u.a1, code = u.a2, detail = u.a3, ended_at = u.a4, last_at = u.a5
@@ -145,7 +145,7 @@ func recordKnownCalls(calls []*Attempt) (sends, seconds db.Statement) {
 	return sends, seconds
 }
 
-var insertEnded = db.Define(db.SQL{Name: "attempts.insertEnded",
+var insertEnded = defineByClient(1, db.SQL{Name: "attempts.insertEnded",
 	SQLite: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 	Postgres: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at)

@@ -17,7 +17,7 @@ import (
 
 const auditColumns = `sequence, at, actor, action, subject_id, detail, cause, evidence`
 
-var insertAudit = db.Define(db.SQL{Name: "audit.insert",
+var insertAudit = defineByClient(1, db.SQL{Name: "audit.insert",
 	SQLite: `INSERT INTO audit (client_id, sequence, at, actor, action, subject_id, detail, cause, evidence)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 	Postgres: `INSERT INTO audit (client_id, sequence, at, actor, action, subject_id, detail, cause, evidence)

@@ -10,7 +10,7 @@ import (
 )
 
 // lastLineOf finds the last line of a type by one probe of the index of types.
-var lastLineOf = db.Define(db.SQL{Name: "balances.lastLine",
+var lastLineOf = defineByClient(3, db.SQL{Name: "balances.lastLine",
 	SQLite: `SELECT id, balance_after FROM transactions WHERE type = $1 AND currency = $2 AND client_id = $3 AND id < $4 ORDER BY id DESC LIMIT 1`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bytea[]) AS a4,
 			unnest($5::bigint[]) AS nth LIMIT $6::bigint) AS u,

@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -216,6 +217,88 @@ func TestAWriteBehindOneThatFailedCanBeSentAgain(t *testing.T) {
 		}
 		if err := audit(); err != nil {
 			t.Errorf("what came behind it, by itself: %v", err)
+		}
+	})
+}
+
+// Citus takes four and more rows of a client at once. The house is no client, and has a log
+// all the same.
+func TestManyActsOfTheHouse(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		client := storetest.NewClient(t, s, till.Test)
+		const n = 5
+		err := s.Update(t.Context(), func(tx *store.Tx) error {
+			heads, err := tx.LockLogs(t.Context(), []till.ID{till.House, client.ID})
+			if err != nil {
+				return err
+			}
+			var rows []*store.AuditRow
+			for range n {
+				for _, h := range heads {
+					rows = append(rows, &store.AuditRow{ClientID: h.ClientID, Sequence: h.NextAudit(), At: h.NextTime(), Actor: "test", Action: "test"})
+				}
+			}
+			if err := tx.InsertAudit(t.Context(), rows); err != nil {
+				return err
+			}
+			return tx.SaveHeads(t.Context(), heads)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, log := range []till.ID{till.House, client.ID} {
+			var rows []*store.AuditRow
+			err := s.View(t.Context(), func(tx *store.Tx) (err error) {
+				rows, err = tx.Audit(t.Context(), log, 0, 100)
+				return err
+			})
+			rows = slices.DeleteFunc(rows, func(r *store.AuditRow) bool { return r.Action != "test" })
+			if err != nil || len(rows) != n {
+				t.Errorf("%d rows of %s, %v", len(rows), log, err)
+			}
+		}
+	})
+}
+
+// Of many payments of one client, one has moved meanwhile: none of them is written.
+func TestManyChangesOfWhichOneIsOld(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
+		var old []*store.PaymentRow
+		read := func(p *till.Payment) (row *store.PaymentRow) {
+			err := s.View(t.Context(), func(tx *store.Tx) (err error) {
+				row, err = tx.Payment(t.Context(), store.Ref{Client: p.ClientID, ID: p.ID})
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return row
+		}
+		var all []*till.Payment
+		for range 5 {
+			p := storetest.NewPayment(t, c, client, storetest.Body{})
+			all, old = append(all, p), append(old, read(p))
+		}
+		storetest.Apply(t, c, s, all[2], provider.Result{Outcome: provider.Open})
+		err := s.Update(t.Context(), func(tx *store.Tx) error {
+			if _, err := tx.LockHeads(t.Context(), []till.ID{client.ID}); err != nil {
+				return err
+			}
+			for _, row := range old {
+				row.ProviderReference = "not to be seen"
+			}
+			return tx.UpdatePayments(t.Context(), old)
+		})
+		if !errors.Is(err, store.ErrConstraint) {
+			t.Errorf("a payment that has moved was written beside others: %v", err)
+		}
+		for _, p := range all {
+			if r := read(p).ProviderReference; r != "" {
+				t.Errorf("the receipt of %s is %q", p.ID, r)
+			}
 		}
 	})
 }

@@ -30,7 +30,7 @@ var openCasesAlone = db.Define(db.SQL{Name: "cases.openAlone",
 		WHERE h.client_id = $1 AND NOT EXISTS (SELECT 1 FROM cases c WHERE c.client_id = $7 AND c.subject_id = $8 AND c.closed_at IS NULL)
 		ON CONFLICT (client_id, subject_id, kind) DO NOTHING`})
 
-var closeCasesOfKind = db.Define(db.SQL{Name: "cases.closeOfKind",
+var closeCasesOfKind = defineByClient(5, db.SQL{Name: "cases.closeOfKind",
 	SQLite: `UPDATE cases SET closed_at = $1, closed_by = $2, reason = $3, evidence = $4
 		WHERE client_id = $5 AND subject_id = $6 AND kind = $7 AND closed_at IS NULL`,
 	Postgres: `UPDATE cases SET closed_at = u.a1, closed_by = u.a2, reason = u.a3, evidence = u.a4
@@ -39,7 +39,7 @@ var closeCasesOfKind = db.Define(db.SQL{Name: "cases.closeOfKind",
 		WHERE client_id = ANY(ARRAY[u.a5]) AND subject_id = u.a6 AND kind = u.a7 AND closed_at IS NULL`,
 	Arrays: true})
 
-var closeCases = db.Define(db.SQL{Name: "cases.close",
+var closeCases = defineByClient(5, db.SQL{Name: "cases.close",
 	SQLite: `UPDATE cases SET closed_at = $1, closed_by = $2, reason = $3, evidence = $4
 		WHERE client_id = $5 AND subject_id = $6 AND closed_at IS NULL`,
 	Postgres: `UPDATE cases SET closed_at = u.a1, closed_by = u.a2, reason = u.a3, evidence = u.a4

@@ -37,9 +37,16 @@ func TestCitusPlansEveryStatement(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close(t.Context())
-		texts := map[string]string{}
+		texts, oneShard := map[string]string{}, map[string]bool{}
 		for _, q := range db.Statements() {
 			texts[q.Name] = q.Text(db.Citus)
+			if q.CitusArrays {
+				texts[q.Name+" of arrays"] = q.Text(db.Postgres)
+			}
+			if q.OneClient != "" {
+				texts[q.Name+" of one client"] = q.OneClient
+				oneShard[q.Name+" of one client"] = true
+			}
 		}
 		store.ListTexts(true, func(name, text string) { texts["list "+name] = store.OfClient(text, "$1") })
 		n := 0
@@ -55,6 +62,9 @@ func TestCitusPlansEveryStatement(t *testing.T) {
 			}
 			if !reads.MatchString(text) && manyTasks(plan) && !writesEverywhere[name] {
 				t.Errorf("%s writes to several shards:\n%s\n%s", name, text, plan)
+			}
+			if oneShard[name] && (!strings.Contains(plan, "Task Count: 1\n") || strings.Contains(plan, "Distributed Subplan")) {
+				t.Errorf("%s is not sent to one shard:\n%s\n%s", name, text, plan)
 			}
 			if os.Getenv("TILL_SHOW_PLANS") != "" && manyTasks(plan) {
 				t.Logf("several shards: %s: %.150s", name, text)

@@ -17,7 +17,7 @@ const ahead = ` FROM steps WHERE lane = $1 AND (due_at > CASE WHEN late_from > 0
 var selectAnyStepAhead = db.Define(db.SQL{Name: "clock.selectAnyStepAhead", SQLite: `SELECT 1` + ahead})
 
 // Rows that another transaction is changing are skipped: their times are new. Citus
-// locks no rows of several shards: there StepsAhead locks them one by one.
+// locks no rows of several shards: there StepsAhead locks them by their keys.
 var lockStepsAhead = db.Define(db.SQL{Name: "clock.lockStepsAhead",
 	SQLite:   `SELECT ` + stepColumns + ahead,
 	Postgres: `SELECT ` + stepColumns + ahead + ` FOR UPDATE SKIP LOCKED`,
@@ -101,14 +101,14 @@ func (tx *Tx) StepsAhead(ctx context.Context, lane string, b Bounds, limit int) 
 		return err
 	})
 	if err == nil && tx.db.Dialect() == db.Citus {
-		return tx.lockEach(ctx, out)
+		return tx.lockAgain(ctx, out)
 	}
 	return out, err
 }
 
-// lockEach locks steps one by one, in the order of their keys, and returns those that
-// are still there as they are now.
-func (tx *Tx) lockEach(ctx context.Context, steps []*Step) (out []*Step, err error) {
+// lockAgain locks steps by their keys, in the order of the keys, and returns those that are
+// still there as they are now.
+func (tx *Tx) lockAgain(ctx context.Context, steps []*Step) (out []*Step, err error) {
 	var refs []Ref
 	for _, s := range steps {
 		refs = append(refs, Ref{s.ClientID, s.SubjectID})

@@ -34,7 +34,7 @@ var selectDueDeliveries = db.Define(db.SQL{Name: "deliveries.selectDueDeliveries
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries
 		WHERE client_id = $1 AND endpoint_id = $2 AND status = 'pending' AND due_at <= $3 ORDER BY due_at, sequence LIMIT $4`})
 
-var selectPendingForSubjects = db.Define(db.SQL{Name: "deliveries.selectPendingForSubjects",
+var selectPendingForSubjects = defineByClient(1, db.SQL{Name: "deliveries.selectPendingForSubjects",
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2 AND subject_id = $3
 		AND status = 'pending' ORDER BY sequence`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
@@ -45,7 +45,7 @@ var selectPendingFrom = db.Define(db.SQL{Name: "deliveries.selectPendingFrom",
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries
 		WHERE client_id = $1 AND endpoint_id = $2 AND status = 'pending' AND updated_at > $3`})
 
-var selectDeliveriesByKey = db.Define(db.SQL{Name: "deliveries.selectByKey",
+var selectDeliveriesByKey = defineByClient(1, db.SQL{Name: "deliveries.selectByKey",
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2 AND sequence = $3 AND kind = $4`,
 	Postgres: `SELECT u.nth, client_id, ` + deliveryColumns + ` FROM webhook_deliveries,
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::text[]) AS a4,
@@ -53,7 +53,7 @@ var selectDeliveriesByKey = db.Define(db.SQL{Name: "deliveries.selectByKey",
 		WHERE client_id = ANY(ARRAY[u.a1]) AND endpoint_id = u.a2 AND sequence = u.a3 AND kind = u.a4`,
 	Arrays: true})
 
-var selectDeliveriesOfEvents = db.Define(db.SQL{Name: "deliveries.selectOfEvents",
+var selectDeliveriesOfEvents = defineByClient(1, db.SQL{Name: "deliveries.selectOfEvents",
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2 AND sequence = $3`,
 	Postgres: `SELECT u.nth, client_id, ` + deliveryColumns + ` FROM webhook_deliveries,
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u
@@ -95,7 +95,7 @@ var selectDeliveriesOf = db.Define(db.SQL{Name: "deliveries.selectOf",
 
 // The last that went wrong is among the newest rows: older ones wait behind them, or have
 // ended.
-var selectTroubles = db.Define(db.SQL{Name: "deliveries.selectTroubles",
+var selectTroubles = defineByClient(1, db.SQL{Name: "deliveries.selectTroubles",
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM (SELECT * FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2
 		ORDER BY sequence DESC LIMIT 100) AS newest WHERE sent_at IS NOT NULL AND status <> 'delivered' AND status <> 'superseded' ORDER BY sent_at DESC LIMIT 1`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,

@@ -20,7 +20,7 @@ const eventColumns = `e.sequence, e.kind, e.subject_id, e.created_at, e.status, 
 const eventBody = `, p.id, p.idempotency_key, p.idempotency_key_sent, p.method, p.country, p.amount, p.currency, p.fee,
 	p.phone, p.reference, p.document, p.created_at, p.approval_window, `
 
-var insertEvents = db.Define(db.SQL{Name: "events.insert",
+var insertEvents = defineByClient(1, db.SQL{Name: "events.insert",
 	SQLite: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at,
 		provider_reference, failure_reason, failure_code, failure_message, failure_retryable, resolution, checked_at, next_check_at, calls, document)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
@@ -48,7 +48,7 @@ var selectEventBodies = db.Define(db.SQL{Name: "events.selectBodies",
 	SQLite: bodiesAfter,
 	Citus:  ofClient(bodiesAfter, "$1")})
 
-var selectEventBodiesAt = db.Define(db.SQL{Name: "events.selectBodiesAt",
+var selectEventBodiesAt = defineByClient(1, db.SQL{Name: "events.selectBodiesAt",
 	SQLite: bodiesAt,
 	Citus:  ofClient(bodiesAt, "$1"),
 	Postgres: `SELECT u.nth, ` + eventColumns + eventBody + toldAtByKey("late_event") + `, ` + toldAtByKey("reversed_event") + `
@@ -57,14 +57,14 @@ var selectEventBodiesAt = db.Define(db.SQL{Name: "events.selectBodiesAt",
 		LEFT JOIN LATERAL (SELECT * FROM payments WHERE client_id = e.client_id AND id = e.subject_id OFFSET 0) AS p ON TRUE`,
 	Arrays: true})
 
-var selectEventsAt = db.Define(db.SQL{Name: "events.selectAt",
+var selectEventsAt = defineByClient(1, db.SQL{Name: "events.selectAt",
 	SQLite: `SELECT ` + eventColumns + ` FROM events e WHERE e.client_id = $1 AND e.sequence = $2`,
 	Postgres: `SELECT u.nth, ` + eventColumns + `
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
 		LATERAL (SELECT * FROM events WHERE client_id = u.a1 AND sequence = u.a2 OFFSET 0) AS e`,
 	Arrays: true})
 
-var selectEventMade = db.Define(db.SQL{Name: "events.selectMade",
+var selectEventMade = defineByClient(1, db.SQL{Name: "events.selectMade",
 	SQLite: `SELECT created_at FROM events WHERE client_id = $1 AND sequence = $2`,
 	Postgres: `SELECT u.nth, created_at FROM events,
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
@@ -87,7 +87,7 @@ var selectPaymentEvents = db.Define(db.SQL{Name: "events.selectPaymentEvents",
 var selectPayoutEvents = db.Define(db.SQL{Name: "events.selectPayoutEvents",
 	SQLite: `SELECT pending_event, processing_event, final_event, late_event, NULL, NULL FROM payouts WHERE client_id = $1 AND id = $2`})
 
-var insertAttentionEvents = db.Define(db.SQL{Name: "events.insertAttention",
+var insertAttentionEvents = defineByClient(1, db.SQL{Name: "events.insertAttention",
 	SQLite: `INSERT INTO attention_events (client_id, subject_id, sequence) VALUES ($1, $2, $3)`,
 	Postgres: `INSERT INTO attention_events (client_id, subject_id, sequence)
 		SELECT u.a1, u.a2, u.a3 FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3 LIMIT $4::bigint) AS u`,

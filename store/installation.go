@@ -72,7 +72,7 @@ var reviewKeys = db.Define(db.SQL{Name: "restores.reviewKeys",
 var releaseRestores = db.Define(db.SQL{Name: "restores.release",
 	SQLite: `UPDATE restores SET released_at = $1, released_by = $2 WHERE released_at IS NULL`})
 
-var markRestored = db.Define(db.SQL{Name: "restores.markRestored",
+var markRestored = defineByClient(8, db.SQL{Name: "restores.markRestored",
 	SQLite: `UPDATE steps SET lane = $1, due_at = $2, lease_version = $3, sends = $4, send_started_at = $5, send_deadline = $6, absent = $7, restored = 1, held_at = 0
 		WHERE client_id = $8 AND subject_id = $9`,
 	Postgres: `UPDATE steps SET lane = u.a1, due_at = u.a2, lease_version = u.a3, sends = u.a4, send_started_at = u.a5, send_deadline = u.a6, absent = u.a7, restored = 1, held_at = 0

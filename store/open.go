@@ -28,7 +28,7 @@ type Config struct {
 	Readers int
 
 	// PlainSQL sends the texts for Citus, where Open does not find out by itself that
-	// the database is distributed: no SKIP LOCKED, and one statement for each row.
+	// the database is distributed: no SKIP LOCKED, and statements about one client each.
 	PlainSQL bool
 
 	// NoNotify sends no NOTIFY on PostgreSQL: instances see each other's commits

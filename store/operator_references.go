@@ -27,7 +27,7 @@ var insertHandles = db.Define(db.SQL{Name: "operator_references.insertHandles",
 	Postgres: `INSERT INTO operator_references (connection, name, client_id, subject_id, kind)
 		SELECT u.a1, u.a2, u.a3, u.a4, u.a5
 		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bytea[]) AS a4, unnest($5::text[]) AS a5 LIMIT $6::bigint) AS u`,
-	Arrays: true})
+	Arrays: true, CitusArrays: true})
 
 var closeOperatorCase = db.Define(db.SQL{Name: "operator_cases.close",
 	SQLite: `UPDATE operator_cases SET closed_at = $1 WHERE connection = $2 AND kind = $3 AND closed_at IS NULL`})
@@ -39,14 +39,14 @@ var selectReceiptOwners = db.Define(db.SQL{Name: "receipts.selectOwners",
 	SQLite: `SELECT client_id, subject_id FROM operator_receipts WHERE connection = $1 AND receipt = $2 AND kind = $3`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
 		LATERAL (SELECT client_id, subject_id FROM operator_receipts WHERE connection = u.a1 AND receipt = u.a2 AND kind = u.a3 OFFSET 0) AS found`,
-	Arrays: true})
+	Arrays: true, CitusArrays: true})
 
 var insertReceipts = db.Define(db.SQL{Name: "receipts.insert",
 	SQLite: `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id) VALUES ($1, $2, $3, $4, $5)`,
 	Postgres: `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
 		SELECT u.a1, u.a2, u.a3, u.a4, u.a5
 		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bytea[]) AS a4, unnest($5::bytea[]) AS a5 LIMIT $6::bigint) AS u`,
-	Arrays: true})
+	Arrays: true, CitusArrays: true})
 
 var verifyReceipts = db.Define(db.SQL{Name: "receipts.verify",
 	SQLite: `SELECT r.connection, r.receipt, r.kind, r.client_id, r.subject_id,

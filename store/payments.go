@@ -55,7 +55,7 @@ const paymentArrays = `
 			unnest($17::bigint[]) AS a17, unnest($18::bigint[]) AS a18, unnest($19::text[]) AS a19, unnest($20::text[]) AS a20,
 			unnest($21::bigint[]) AS a21 LIMIT $22::bigint) AS u`
 
-var insertPayments = db.Define(db.SQL{Name: "payments.insert",
+var insertPayments = defineByClient(1, db.SQL{Name: "payments.insert",
 	SQLite: insertPayment + `
 		VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 	Postgres: insertPayment + paymentArrays,
@@ -70,7 +70,7 @@ var insertNewPayments = db.Define(db.SQL{Name: "payments.insertNew",
 		ON CONFLICT (client_id, idempotency_key) DO NOTHING RETURNING id`,
 	Arrays: true})
 
-var renumberPayments = db.Define(db.SQL{Name: "payments.renumber",
+var renumberPayments = defineByClient(2, db.SQL{Name: "payments.renumber",
 	SQLite: `UPDATE payments SET pending_event = $1 WHERE client_id = $2 AND id = $3`,
 	Postgres: `WITH changed AS (UPDATE payments SET pending_event = u.a1
 		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bytea[]) AS a3 LIMIT $4::bigint) AS u
@@ -79,14 +79,14 @@ var renumberPayments = db.Define(db.SQL{Name: "payments.renumber",
 		SELECT till_expect_rows(count(*), $4) FROM changed`,
 	Arrays: true})
 
-var insertDueSteps = db.Define(db.SQL{Name: "payments.insertDueSteps",
+var insertDueSteps = defineByClient(1, db.SQL{Name: "payments.insertDueSteps",
 	SQLite: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at) VALUES ($1, $2, 'payment', $3, $4)`,
 	Postgres: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at)
 		SELECT u.a1, u.a2, 'payment', u.a3, u.a4
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS a4 LIMIT $5::bigint) AS u`,
 	Arrays: true})
 
-var insertPendingEvents = db.Define(db.SQL{Name: "payments.insertPendingEvents",
+var insertPendingEvents = defineByClient(1, db.SQL{Name: "payments.insertPendingEvents",
 	SQLite: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
 		VALUES ($1, $2, 'payment.pending', $3, $4, 'pending', $5, 'waiting')`,
 	Postgres: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
@@ -101,13 +101,13 @@ const paymentFromByKey = ` FROM payments p LEFT JOIN steps s ON s.client_id = AN
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
 		WHERE p.client_id = ANY(ARRAY[u.a1]) AND p.id = u.a2`
 
-var selectPayments = db.Define(db.SQL{Name: "payments.select",
+var selectPayments = defineByClient(1, db.SQL{Name: "payments.select",
 	SQLite:   `SELECT ` + paymentColumns + paymentFrom + `WHERE p.client_id = $1 AND p.id = $2`,
 	Postgres: `SELECT u.nth, ` + paymentColumnsByKey + paymentFromByKey,
 	Citus:    ofClient(`SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = $1 AND p.id = $2`, "$1"),
 	Arrays:   true})
 
-var selectLeanPayments = db.Define(db.SQL{Name: "payments.selectLean",
+var selectLeanPayments = defineByClient(1, db.SQL{Name: "payments.selectLean",
 	SQLite:   `SELECT ` + leanColumns + paymentFrom + `WHERE p.client_id = $1 AND p.id = $2`,
 	Postgres: `SELECT u.nth, ` + leanColumnsByKey + paymentFromByKey,
 	Citus:    ofClient(`SELECT `+leanColumns+paymentFrom+`WHERE p.client_id = $1 AND p.id = $2`, "$1"),
@@ -117,7 +117,7 @@ var selectPaymentByKey = db.Define(db.SQL{Name: "payments.selectByKey",
 	SQLite: `SELECT ` + paymentColumns + paymentFrom + `WHERE p.client_id = $1 AND p.idempotency_key = $2`,
 	Citus:  ofClient(`SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = $1 AND p.idempotency_key = $2`, "$1")})
 
-var updatePayments = db.Define(db.SQL{Name: "payments.update",
+var updatePayments = defineByClient(21, db.SQL{Name: "payments.update",
 	SQLite: `UPDATE payments SET status = $1, previous_status = $2, provider_reference = $3,
 		failure_reason = $4, failure_code = $5, failure_message = $6, failure_retryable = $7,
 		updated_at = $8, attention = $9, checked_at = $10, calls = $11,

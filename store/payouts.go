@@ -18,7 +18,7 @@ const payoutFields = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_se
 
 const payoutFrom = ` FROM payouts p LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id `
 
-var insertPayouts = db.Define(db.SQL{Name: "payouts.insert",
+var insertPayouts = defineByClient(1, db.SQL{Name: "payouts.insert",
 	SQLite: `INSERT INTO payouts (client_id, id, idempotency_key, idempotency_key_sent, body_hash, body_version,
 		status, method, country, amount, fee, currency, phone, reference, document,
 		created_at, updated_at, expires_at, send_window, connection, fingerprint, pending_event)
@@ -35,7 +35,7 @@ var insertPayouts = db.Define(db.SQL{Name: "payouts.insert",
 			unnest($21::bigint[]) AS a21 LIMIT $22::bigint) AS u`,
 	Arrays: true})
 
-var insertPayoutEvents = db.Define(db.SQL{Name: "payouts.insertEvents",
+var insertPayoutEvents = defineByClient(1, db.SQL{Name: "payouts.insertEvents",
 	SQLite: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
 		VALUES ($1, $2, 'payout.pending', $3, $4, 'pending', $5, 'waiting')`,
 	Postgres: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
@@ -44,7 +44,7 @@ var insertPayoutEvents = db.Define(db.SQL{Name: "payouts.insertEvents",
 			unnest($5::bigint[]) AS a5 LIMIT $6::bigint) AS u`,
 	Arrays: true})
 
-var selectPayouts = db.Define(db.SQL{Name: "payouts.select",
+var selectPayouts = defineByClient(1, db.SQL{Name: "payouts.select",
 	SQLite: `SELECT ` + payoutFields + toldAt("late_event") + payoutFrom + `WHERE p.client_id = $1 AND p.id = $2`,
 	Citus:  ofClient(`SELECT `+payoutFields+toldAt("late_event")+payoutFrom+`WHERE p.client_id = $1 AND p.id = $2`, "$1"),
 	Postgres: `SELECT u.nth, ` + payoutFields + toldAtByKey("late_event") + `
@@ -53,7 +53,7 @@ var selectPayouts = db.Define(db.SQL{Name: "payouts.select",
 		WHERE p.client_id = ANY(ARRAY[u.a1]) AND p.id = u.a2`,
 	Arrays: true})
 
-var selectPayoutsByKey = db.Define(db.SQL{Name: "payouts.selectByKey",
+var selectPayoutsByKey = defineByClient(1, db.SQL{Name: "payouts.selectByKey",
 	SQLite: `SELECT ` + payoutFields + toldAt("late_event") + payoutFrom + `WHERE p.client_id = $1 AND p.idempotency_key = $2`,
 	Citus:  ofClient(`SELECT `+payoutFields+toldAt("late_event")+payoutFrom+`WHERE p.client_id = $1 AND p.idempotency_key = $2`, "$1"),
 	Postgres: `SELECT u.nth, ` + payoutFields + toldAtByKey("late_event") + `
@@ -62,7 +62,7 @@ var selectPayoutsByKey = db.Define(db.SQL{Name: "payouts.selectByKey",
 		LEFT JOIN steps s ON s.client_id = ANY(ARRAY[p.client_id]) AND s.subject_id = p.id`,
 	Arrays: true})
 
-var updatePayouts = db.Define(db.SQL{Name: "payouts.update",
+var updatePayouts = defineByClient(19, db.SQL{Name: "payouts.update",
 	SQLite: `UPDATE payouts SET status = $1, previous_status = $2, provider_reference = $3,
 		failure_reason = $4, failure_code = $5, failure_message = $6, failure_retryable = $7,
 		updated_at = $8, attention = $9, checked_at = $10, calls = $11,
@@ -89,7 +89,7 @@ var updatePayouts = db.Define(db.SQL{Name: "payouts.update",
 var extendPayout = db.Define(db.SQL{Name: "payouts.extend",
 	SQLite: `UPDATE payouts SET expires_at = $1 WHERE client_id = $2 AND id = $3 AND final_event IS NULL`})
 
-var selectOpenCasesOf = db.Define(db.SQL{Name: "payouts.selectOpenCasesOf",
+var selectOpenCasesOf = defineByClient(1, db.SQL{Name: "payouts.selectOpenCasesOf",
 	SQLite: `SELECT opened_at FROM cases WHERE client_id = $1 AND subject_id = $2 AND kind = $3 AND closed_at IS NULL`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
 		LATERAL (SELECT opened_at FROM cases WHERE client_id = u.a1 AND subject_id = u.a2 AND kind = u.a3 AND closed_at IS NULL OFFSET 0) AS found`,

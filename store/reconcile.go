@@ -10,31 +10,31 @@ import (
 	"till/internal/db"
 )
 
-var seekReferences = db.Define(db.SQL{Name: "reconcile.seekReferences",
+var seekReferences = defineByClient(1, db.SQL{Name: "reconcile.seekReferences",
 	SQLite: `SELECT subject_id FROM attempts WHERE client_id = $1 AND connection = $2 AND reference = $3 AND first_send = 1`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::text[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
 		LATERAL (SELECT subject_id FROM attempts WHERE client_id = u.a1 AND connection = u.a2 AND reference = u.a3 AND first_send = 1 OFFSET 0) AS found`,
 	Arrays: true})
 
-var seekPayments = db.Define(db.SQL{Name: "reconcile.seekPayments",
+var seekPayments = defineByClient(1, db.SQL{Name: "reconcile.seekPayments",
 	SQLite: `SELECT id FROM payments WHERE client_id = $1 AND id = $2`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
 		LATERAL (SELECT id FROM payments WHERE client_id = u.a1 AND id = u.a2 OFFSET 0) AS found`,
 	Arrays: true})
 
-var seekPayouts = db.Define(db.SQL{Name: "reconcile.seekPayouts",
+var seekPayouts = defineByClient(1, db.SQL{Name: "reconcile.seekPayouts",
 	SQLite: `SELECT id FROM payouts WHERE client_id = $1 AND id = $2`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
 		LATERAL (SELECT id FROM payouts WHERE client_id = u.a1 AND id = u.a2 OFFSET 0) AS found`,
 	Arrays: true})
 
-var seekPaymentReceipts = db.Define(db.SQL{Name: "reconcile.seekPaymentReceipts",
+var seekPaymentReceipts = defineByClient(1, db.SQL{Name: "reconcile.seekPaymentReceipts",
 	SQLite: `SELECT id FROM payments WHERE client_id = $1 AND provider_reference = $2 AND connection = $3`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
 		LATERAL (SELECT id FROM payments WHERE client_id = u.a1 AND provider_reference = u.a2 AND connection = u.a3 OFFSET 0) AS found`,
 	Arrays: true})
 
-var seekPayoutReceipts = db.Define(db.SQL{Name: "reconcile.seekPayoutReceipts",
+var seekPayoutReceipts = defineByClient(1, db.SQL{Name: "reconcile.seekPayoutReceipts",
 	SQLite: `SELECT id FROM payouts WHERE client_id = $1 AND provider_reference = $2 AND connection = $3`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
 		LATERAL (SELECT id FROM payouts WHERE client_id = u.a1 AND provider_reference = u.a2 AND connection = u.a3 OFFSET 0) AS found`,
@@ -44,7 +44,7 @@ var selectMoved = db.Define(db.SQL{Name: "reconcile.selectMoved",
 	SQLite: `SELECT entry_id, payment_id, payout_id FROM postings
 		WHERE client_id = $1 AND entry_id > $2 AND entry_id <= $3 AND account = 'operator' AND connection = $4 ORDER BY entry_id LIMIT $5`})
 
-var selectCasesOf = db.Define(db.SQL{Name: "reconcile.selectCasesOf",
+var selectCasesOf = defineByClient(1, db.SQL{Name: "reconcile.selectCasesOf",
 	SQLite: `SELECT id, detail, opened_at, closed_at FROM cases WHERE client_id = $1 AND subject_id = $2 AND kind = $3`,
 	Postgres: `SELECT u.nth, id, detail, opened_at, closed_at FROM cases,
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u

@@ -13,7 +13,7 @@ import (
 const stepColumns = `client_id, subject_id, kind, lane, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
 	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at, absent_at, restored, held_at, callback_at, last_callback_at`
 
-var insertStep = db.Define(db.SQL{Name: "steps.insert",
+var insertStep = defineByClient(1, db.SQL{Name: "steps.insert",
 	SQLite: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, lease_until, lease_version, sends, send_started_at, send_deadline)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 	Postgres: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, lease_until, lease_version, sends, send_started_at, send_deadline)
@@ -28,13 +28,17 @@ var lockSteps = db.Define(db.SQL{Name: "steps.lock",
 	Postgres: `SELECT u.nth, ` + stepColumns + ` FROM steps,
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
 		WHERE client_id = ANY(ARRAY[u.a1]) AND subject_id = u.a2 FOR UPDATE OF steps`,
-	Citus:  `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2 FOR UPDATE`,
+	Citus: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2 FOR UPDATE`,
+	// The nodes do not have our settings for plans, so the order of the locks is said.
+	OneClient: `SELECT ($3::bigint[])[array_position($2::bytea[], subject_id)] AS nth, ` + stepColumns + ` FROM steps
+		WHERE client_id = $1 AND subject_id = ANY($2::bytea[]) ORDER BY subject_id LIMIT $4::bigint FOR UPDATE`,
+	Client: 1,
 	Arrays: true})
 
 var selectStep = db.Define(db.SQL{Name: "steps.select",
 	SQLite: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2`})
 
-var claimSteps = db.Define(db.SQL{Name: "steps.claim",
+var claimSteps = defineByClient(7, db.SQL{Name: "steps.claim",
 	SQLite: `UPDATE steps SET lease_until = $1, lease_version = $2, sends = $3, send_started_at = $4, send_deadline = $5, absent = $6
 		WHERE client_id = $7 AND subject_id = $8 AND lease_version = $9 AND calls = $10 AND sends = $11 AND lease_until <= $12`,
 	Postgres: `UPDATE steps SET lease_until = u.a1, lease_version = u.a2, sends = u.a3, send_started_at = u.a4, send_deadline = u.a5, absent = u.a6
@@ -46,7 +50,7 @@ var claimSteps = db.Define(db.SQL{Name: "steps.claim",
 		RETURNING u.nth`,
 	Arrays: true})
 
-var saveSteps = db.Define(db.SQL{Name: "steps.save",
+var saveSteps = defineByClient(18, db.SQL{Name: "steps.save",
 	SQLite: `UPDATE steps SET lane = $1, due_at = $2, lease_until = $3, lease_version = $4, calls = $5, checked_at = $6,
 		sends = $7, send_started_at = $8, send_deadline = $9, acked = $10, absent = $11, slow = $12, late_from = $13, late_reads = $14, handle = $15, absent_at = $16, held_at = $17
 		WHERE client_id = $18 AND subject_id = $19`,
@@ -62,7 +66,7 @@ var saveSteps = db.Define(db.SQL{Name: "steps.save",
 		SELECT till_expect_rows(count(*), $20) FROM changed`,
 	Arrays: true})
 
-var deleteSteps = db.Define(db.SQL{Name: "steps.delete",
+var deleteSteps = defineByClient(1, db.SQL{Name: "steps.delete",
 	SQLite: `DELETE FROM steps WHERE client_id = $1 AND subject_id = $2`,
 	Postgres: `DELETE FROM steps
 		USING (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2 LIMIT $3::bigint) AS u
@@ -79,7 +83,7 @@ var wakeStep = db.Define(db.SQL{Name: "steps.wake",
 var hastenWoken = db.Define(db.SQL{Name: "steps.hastenWoken",
 	SQLite: `UPDATE steps SET due_at = mailed_at WHERE client_id = $1 AND subject_id = $2 AND due_at > mailed_at`})
 
-var forgetMail = db.Define(db.SQL{Name: "steps.forgetMail",
+var forgetMail = defineByClient(1, db.SQL{Name: "steps.forgetMail",
 	SQLite: `UPDATE steps SET mail = NULL WHERE client_id = $1 AND subject_id = $2`,
 	Postgres: `UPDATE steps SET mail = NULL
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2 LIMIT $3::bigint) AS u

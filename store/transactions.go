@@ -8,7 +8,7 @@ import (
 	"till/ledger"
 )
 
-var insertFacts = db.Define(db.SQL{Name: "facts.insert",
+var insertFacts = defineByClient(1, db.SQL{Name: "facts.insert",
 	SQLite: `INSERT INTO facts (client_id, subject_id, fact, entry_id) VALUES ($1, $2, $3, $4)`,
 	Postgres: `INSERT INTO facts (client_id, subject_id, fact, entry_id)
 		SELECT u.a1, u.a2, u.a3, u.a4

@@ -7,7 +7,7 @@ import (
 	"till/internal/db"
 )
 
-var selectPayoutLines = db.Define(db.SQL{Name: "verify.selectPayoutLines",
+var selectPayoutLines = defineByClient(1, db.SQL{Name: "verify.selectPayoutLines",
 	SQLite: `SELECT t.id, t.type, t.direction, t.amount FROM transactions t WHERE t.client_id = $1 AND t.payout_id = $2`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
 		LATERAL (SELECT t.id, t.type, t.direction, t.amount FROM transactions t WHERE t.client_id = u.a1 AND t.payout_id = u.a2 OFFSET 0) AS found`,

@@ -43,7 +43,7 @@ var saveWallets = db.Define(db.SQL{Name: "wallets.save",
 		SELECT till_expect_rows(count(*), $8) FROM changed`,
 	Arrays: true})
 
-var insertEntries = db.Define(db.SQL{Name: "wallets.insertEntries",
+var insertEntries = defineByClient(1, db.SQL{Name: "wallets.insertEntries",
 	SQLite: `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, payout_id, created_at, suspended)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 	Postgres: `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, payout_id, created_at, suspended)
@@ -53,7 +53,7 @@ var insertEntries = db.Define(db.SQL{Name: "wallets.insertEntries",
 			unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11 LIMIT $12::bigint) AS u`,
 	Arrays: true})
 
-var selectSuspended = db.Define(db.SQL{Name: "wallets.selectSuspended",
+var selectSuspended = defineByClient(1, db.SQL{Name: "wallets.selectSuspended",
 	SQLite: `SELECT amount, currency FROM postings WHERE client_id = $1 AND payment_id = $2 AND suspended = 1`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
 		LATERAL (SELECT amount, currency FROM postings WHERE client_id = u.a1 AND payment_id = u.a2 AND suspended = 1 OFFSET 0) AS found`,
@@ -63,7 +63,7 @@ var selectOwedFor = db.Define(db.SQL{Name: "wallets.selectOwedFor",
 	SQLite: `SELECT p.kind, -p.amount, p.currency, p.created_at FROM facts f JOIN postings p ON p.client_id = f.client_id AND p.entry_id = f.entry_id
 		WHERE f.client_id = $1 AND f.subject_id = $2 AND p.account = 'receivable' ORDER BY p.created_at`})
 
-var insertTransactions = db.Define(db.SQL{Name: "wallets.insertTransactions",
+var insertTransactions = defineByClient(1, db.SQL{Name: "wallets.insertTransactions",
 	SQLite: `INSERT INTO transactions (client_id, id, wallet_id, sequence, type, direction, amount, currency,
 		balance_after, payment_id, payout_id, reference, provider_reference, created_at, money_in)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,

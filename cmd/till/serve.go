@@ -108,7 +108,7 @@ operator serves test clients.`,
 	f.StringVar(&c.SandboxPath, "sandbox", "", sandboxUsage)
 	f.DurationVar(&c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")
 	f.StringArrayVar(&c.PhonePatterns, "phone-pattern", nil, "another range of mobile numbers, as CG=06\\d{7}: country and pattern of the national number; may be repeated")
-	f.BoolVar(&c.PlainSQL, "plain-sql", false, "send no SKIP LOCKED, and one statement per row; slower, for a distributed PostgreSQL such as Citus")
+	f.BoolVar(&c.PlainSQL, "plain-sql", false, "send no SKIP LOCKED, and statements about one client each; slower, for a distributed PostgreSQL such as Citus")
 	f.BoolVar(&c.NoNotify, "no-notify", false, "do not use PostgreSQL's NOTIFY; other instances' work is noticed up to 250ms later")
 	f.DurationVar(&c.Drain, "drain", 0, "how long a stop goes on serving after /readyz has begun to fail, at most 5m (default 0s)")
 	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")

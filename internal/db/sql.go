@@ -45,12 +45,19 @@ type SQL struct {
 	//     cannot turn it around.
 	//
 	// Citus chooses a node by client_id = $n and cannot choose by an array: there
-	// the text runs once for each row of arguments, as on SQLite.
+	// the text runs once for each row of arguments, as on SQLite, but for the
+	// statements that say otherwise below.
 	Arrays bool
-}
 
-// TakesArrays reports whether the text for a dialect takes arrays.
-func (s *SQL) TakesArrays(d Dialect) bool { return s.Arrays && d == Postgres }
+	// CitusArrays says that Citus takes the Postgres text, too, for several rows,
+	// because the table is on the coordinator.
+	CitusArrays bool
+
+	// OneClient is the text for Citus for several rows of one client. In it the
+	// argument Client, counted from 1, is no array. An INSERT must insert them all.
+	OneClient string
+	Client    int
+}
 
 // Text returns the text for a dialect.
 func (s *SQL) Text(d Dialect) string {
@@ -79,6 +86,9 @@ func Define(s SQL) *SQL {
 	}
 	if !placeholdersAscend(s.SQLite) {
 		panic(fmt.Sprintf("db: the placeholders of %s do not ascend: SQLite would number them otherwise", s.Name))
+	}
+	if (s.CitusArrays || s.OneClient != "") && !s.Arrays || (s.OneClient != "") != (s.Client > 0) {
+		panic(fmt.Sprintf("db: %s says how Citus takes its arrays and has none, or no client", s.Name))
 	}
 	if defined.byName[s.Name] != nil {
 		panic(fmt.Sprintf("db: two statements are called %s", s.Name))

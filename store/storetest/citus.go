@@ -110,7 +110,14 @@ var citusTemplate = sync.OnceValues(func() (string, error) {
 	if err := onNodes("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)"); err != nil {
 		return "", err
 	}
-	if err := makeCluster(name); err != nil {
+	// In the order of the guide: the tables and functions are there before Citus is.
+	if err := onNodes("CREATE DATABASE " + name); err != nil {
+		return "", err
+	}
+	if err := migrate(store.Config{Path: inCitus(nodes[0], name)}); err != nil {
+		return "", err
+	}
+	if err := joinNodes(name); err != nil {
 		return "", err
 	}
 	if err := distribute(store.Config{Path: inCitus(nodes[0], name), PlainSQL: true}); err != nil {
@@ -134,6 +141,11 @@ func makeCluster(name string) error {
 	if err := onNodes("CREATE DATABASE " + name); err != nil {
 		return err
 	}
+	return joinNodes(name)
+}
+
+// joinNodes adds Citus to a database that is on each node, and names the nodes.
+func joinNodes(name string) error {
 	nodes, err := citusNodes()
 	if err != nil {
 		return err

@@ -79,40 +79,11 @@ func (c *conn) queue(out *pgx.Batch, b *db.Batch) error {
 		if s.Exactly && !s.SQL.Arrays { // COMMIT would be sent before anybody compares the counts
 			return fmt.Errorf("%s needs a text with arrays", s.SQL.Name)
 		}
-		text := s.SQL.Text(c.dialect)
-		if s.SQL.TakesArrays(c.dialect) {
-			out.Queue(text, arrays(text, s.Rows)...)
-			continue
-		}
-		for _, args := range s.Rows {
-			out.Queue(text, plain(args)...)
+		for _, p := range parts(c.dialect, s) {
+			out.Queue(p.text, p.args()...)
 		}
 	}
 	return nil
-}
-
-// arrays turns rows of arguments into one array for each argument. Behind them
-// come the numbers of the rows, if the text names nth, and how many there are.
-func arrays(text string, rows [][]any) []any {
-	n := len(rows[0])
-	out := make([]any, n, n+2)
-	for i := range out {
-		out[i] = array{rows, i}
-	}
-	if strings.Contains(text, " AS nth") {
-		out = append(out, rowNumbers(len(rows)))
-	}
-	return append(out, int64(len(rows)))
-}
-
-// plain turns booleans into integers, as the columns are.
-func plain(args []any) []any {
-	for i, a := range args {
-		if b, ok := a.(bool); ok {
-			args[i] = intOf(b)
-		}
-	}
-	return args
 }
 
 // read reads the answers to what queue has sent.
@@ -135,21 +106,17 @@ func (c *conn) readStatement(r pgx.BatchResults, s *db.Statement) error {
 	if s.Clock != nil {
 		return c.readClock(r, s)
 	}
-	if s.SQL.TakesArrays(c.dialect) {
-		switch {
-		case s.Scan != nil:
-			return readNumbered(r, s)
-		case s.Changed != nil:
-			return readChanged(r, s)
-		}
-		return c.readCount(r, s, 0)
-	}
-	for i := range s.Rows {
+	for _, p := range parts(c.dialect, s) {
 		var err error
-		if s.Scan != nil {
-			err = readRows(r, s, i)
-		} else {
-			err = c.readCount(r, s, i)
+		switch {
+		case s.Scan != nil && p.arrays:
+			err = readNumbered(r, s)
+		case s.Scan != nil:
+			err = readRows(r, s, p.row)
+		case s.Changed != nil && p.arrays:
+			err = readChanged(r, s)
+		default:
+			err = c.readCount(r, s, &p)
 		}
 		if err != nil {
 			return err
@@ -236,19 +203,20 @@ func readChanged(r pgx.BatchResults, s *db.Statement) error {
 	return rows.Err()
 }
 
-// readCount reads how many rows the arguments i changed. An answer to arrays that
-// must change exactly one row each was checked by the server.
-func (c *conn) readCount(r pgx.BatchResults, s *db.Statement, i int) error {
+// readCount reads how many rows a part changed. On PostgreSQL, the server has checked an
+// answer to arrays that must change exactly one row each.
+func (c *conn) readCount(r pgx.BatchResults, s *db.Statement, p *part) error {
 	tag, err := r.Exec()
 	if err != nil {
 		return err
 	}
 	n := tag.RowsAffected()
-	if s.Exactly && !s.SQL.TakesArrays(c.dialect) && n != 1 {
-		return fmt.Errorf("%w: %s changed %d rows", db.ErrConflict, s.SQL.Name, n)
+	checked := p.arrays && c.dialect == db.Postgres
+	if (s.Exactly && !checked || p.inserts) && n != int64(len(p.rows)) {
+		return fmt.Errorf("%w: %s changed %d rows of %d", db.ErrConflict, s.SQL.Name, n, len(p.rows))
 	}
 	if s.Changed != nil {
-		s.Changed[i] = n == 1
+		s.Changed[p.row] = n == 1
 	}
 	if s.Count != nil {
 		*s.Count += n
