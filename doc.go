@@ -22,11 +22,15 @@
 //
 //	Operator      the company that keeps customers' wallets
 //	Connection    one account at an operator, as the configuration names it
+//	Route         the connection that takes a mode's payments of a method, country and currency
+//	Fingerprint   which account a connection is, so that a step is not sent to another one
 //	Reference     our id for a request at the operator; the same for each retry
 //	Receipt       the operator's id for money that moved
 //	Step          what is to be done next for a subject, and when
 //	Lane          the queue of steps for one connection and operation
 //	Lease         the right to work on a step for a limited time
+//	Slot          room for one call to an operator at a time, within an instance
+//	Window        how long a customer may approve, or a payout may be sent
 //	Attempt       one call to an operator, with its outcome
 //	Answer        what an operator said about a subject
 //	Callback      an operator's message that something changed; never proof
@@ -56,6 +60,8 @@
 //	Sum           what the rows of a tally or counter add up to
 //	Audit log     who did what, per client, in a chain of hashes
 //	Case          something that a person has to look at
+//	Journal       a sealed record of each create outside of the database, for a restore
+//	Level         which new things may be written, so that the release before can still read all
 //	Stray         money that names us and matches no subject
 //	Statement     a wallet's transactions, or an operator's list of movements
 //	Actor         who did something, as the audit log names them
@@ -75,7 +81,7 @@
 //	Note          what a person writes about a payment or payout
 //	Proof         showing again who one is, before money, keys or people
 //
-// The verbs, each with one meaning in all packages:
+// The verbs:
 //
 //	Create        a client requests a payment or payout; Intake accepts it
 //	Claim         take a due step for the time of a lease
