@@ -63,20 +63,28 @@ func TestACrowdIsWhoTakesAllPlacesOfALane(t *testing.T) {
 func TestNodesTakeTurns(t *testing.T) {
 	t.Parallel()
 	s := spread{claims: map[int]int{}}
+	stepsOn := func(nodes ...byte) (steps []*store.Step) { // a client's node is its first byte
+		for _, node := range nodes {
+			steps = append(steps, &store.Step{ClientID: till.ID{node}})
+		}
+		return steps
+	}
+	nodeOf := func(client till.ID) int { return int(client[0]) }
 	served := map[int]int{}
 	for range 30 {
-		nodes := []int{1, 2, 3} // the crowd's node has the longest due step each time
-		s.inTurn(nodes)
+		nodes, of := s.byNode(stepsOn(1, 1, 2, 1, 3), nodeOf) // the crowd's node has the longest due step
+		if len(of[1]) != 3 || len(of[2]) != 1 || len(of[3]) != 1 {
+			t.Fatalf("steps by node: %v", of)
+		}
 		served[nodes[0]]++
 		s.claimed(nodes[0]) // the first takes all that is allowed
 	}
-	for node, n := range served {
-		if n != 10 {
-			t.Errorf("node %d was first %d times of 30", node, n)
+	for node := 1; node <= 3; node++ {
+		if served[node] != 10 {
+			t.Errorf("node %d was first %d times of 30", node, served[node])
 		}
 	}
-	nodes := []int{1, 4}
-	if s.inTurn(nodes); nodes[0] != 4 {
+	if nodes, _ := s.byNode(stepsOn(1, 4), nodeOf); nodes[0] != 4 {
 		t.Errorf("nodes %v: one that was never served is not first", nodes)
 	}
 }

@@ -39,10 +39,20 @@ type spread struct {
 	claim  int         // the last number
 }
 
-// inTurn orders nodes: first the one whose last steps were claimed longest ago. The first
-// node may use up what an operator allows, so nodes take turns as clients do.
-func (s *spread) inTurn(nodes []int) {
+// byNode groups steps by node, and returns the nodes with the one first whose last steps
+// were claimed longest ago. The first node may use up what an operator allows, so nodes take
+// turns as clients do.
+func (s *spread) byNode(steps []*store.Step, nodeOf func(client till.ID) int) (nodes []int, of map[int][]*store.Step) {
+	of = map[int][]*store.Step{}
+	for _, step := range steps {
+		node := nodeOf(step.ClientID)
+		if of[node] == nil {
+			nodes = append(nodes, node)
+		}
+		of[node] = append(of[node], step)
+	}
 	slices.SortStableFunc(nodes, func(a, b int) int { return cmp.Compare(s.claims[a], s.claims[b]) })
+	return nodes, of
 }
 
 // claimed notes that steps of a node were claimed.
@@ -134,16 +144,7 @@ func (w *Worker) claimByNode(ctx context.Context, lanes []string, limit int) ([]
 	if err != nil {
 		return nil, err
 	}
-	var nodes []int
-	of := map[int][]*store.Step{}
-	for _, s := range steps {
-		node := w.c.Store.Node(ctx, s.ClientID)
-		if of[node] == nil {
-			nodes = append(nodes, node)
-		}
-		of[node] = append(of[node], s)
-	}
-	w.spread.inTurn(nodes)
+	nodes, of := w.spread.byNode(steps, func(client till.ID) int { return w.c.Store.Node(ctx, client) })
 	var tasks []*Task
 	var failed error
 	for _, node := range nodes {
