@@ -31,6 +31,13 @@ var (
 				unnest($5::bigint[]) AS a5 LIMIT $6::bigint) AS u
 			ON CONFLICT DO NOTHING RETURNING id`,
 		Arrays: true})
+	insertBeside = db.Define(db.SQL{Name: "test.insertBeside",
+		SQLite: `INSERT INTO things (owner, id, n, flag) VALUES ($1, $2, 0, 0)`,
+		Postgres: `INSERT INTO things (owner, id, n, flag) SELECT u.a1, u.a2, 0, 0
+			FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2 LIMIT $3::bigint) AS u`,
+		OneClient: `INSERT INTO things (owner, id, n, flag) SELECT c.owner, u.a2, 0, 0
+			FROM things AS c, (SELECT unnest($2::bytea[]) AS a2 LIMIT $3::bigint) AS u WHERE c.id = $1`,
+		Client: 1, Arrays: true})
 	add = db.Define(db.SQL{Name: "test.add",
 		SQLite: `UPDATE things SET n = n + $1 WHERE id = $2`,
 		Postgres: `UPDATE things SET n = n + u.a1
@@ -240,6 +247,29 @@ func TestStatements(t *testing.T) {
 		})
 		expectNumbers(t, d, 50, 6, 15)
 	})
+}
+
+// On Citus, several rows of one client are inserted beside a row of the client's. If that is
+// missing, the database inserts nothing and says nothing.
+func TestRowsThatAreNotInsertedAreNoticed(t *testing.T) {
+	t.Parallel()
+	d := openURL(t, newSchema(t), true, schema)
+	rows := func(owner []byte) (out [][]any) {
+		for i := range 4 {
+			out = append(out, []any{owner, id(byte(i + 10))})
+		}
+		return out
+	}
+	insertRows := func(owner []byte) error {
+		return d.Update(t.Context(), db.Foreground, func(tx *db.Tx) error { return tx.Defer(insertBeside, rows(owner)) })
+	}
+	if err := insertRows(id(1)); !errors.Is(err, db.ErrConflict) {
+		t.Errorf("nothing was inserted: %v", err)
+	}
+	update(t, d, func(tx *db.Tx) error { return tx.Defer(insert, [][]any{{id(1), id(1), 0, nil, 0}}) })
+	if err := insertRows(id(1)); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestNullsGoWhereTheyHaveAMeaning(t *testing.T) {

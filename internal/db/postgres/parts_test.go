@@ -37,8 +37,8 @@ func TestRowsAreSentByClient(t *testing.T) {
 		}
 		return out
 	}
-	copied := q
-	copied.OneClient, copied.Client, copied.CitusArrays = "", 0, true
+	onCoordinator := q
+	onCoordinator.OneClient, onCoordinator.Client, onCoordinator.CitusArrays = "", 0, true
 	for _, c := range []struct {
 		d       db.Dialect
 		q       db.SQL
@@ -48,8 +48,8 @@ func TestRowsAreSentByClient(t *testing.T) {
 		{db.Postgres, q, "ab", []string{"all, unnest AS nth: 2"}},
 		{db.Citus, q, "aab", []string{"one: 0 a 1", "one: 1 a 0", "one: 2 b 1"}},
 		{db.Citus, q, "abaacaba", []string{"some, unnest AS nth: of a [1 3 4 6 8] 5", "one: 1 b 0", "one: 6 b 1", "one: 4 c 1"}},
-		{db.Citus, copied, "aab", []string{"one: 0 a 1", "one: 1 a 0", "one: 2 b 1"}},
-		{db.Citus, copied, "abab", []string{"all, unnest AS nth: 4"}},
+		{db.Citus, onCoordinator, "aab", []string{"one: 0 a 1", "one: 1 a 0", "one: 2 b 1"}},
+		{db.Citus, onCoordinator, "abab", []string{"all, unnest AS nth: 4"}},
 	} {
 		if got := sent(c.d, c.q, c.clients); !slices.Equal(got, c.want) {
 			t.Errorf("dialect %d, rows of %s:\n got %q\nwant %q", c.d, c.clients, got, c.want)
