@@ -55,6 +55,8 @@ func column(b []byte, f *pgconn.FieldDescription) (db.Column, error) {
 		return db.Column{Int: int64(binary.BigEndian.Uint64(b))}, nil
 	case pgtype.Int4OID:
 		return db.Column{Int: int64(int32(binary.BigEndian.Uint32(b)))}, nil
+	case pgtype.Int2OID:
+		return db.Column{Int: int64(int16(binary.BigEndian.Uint16(b)))}, nil
 	case pgtype.BoolOID:
 		return db.Column{Int: int64(b[0])}, nil
 	case pgtype.ByteaOID:
