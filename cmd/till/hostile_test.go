@@ -122,15 +122,22 @@ func TestNoLogLineIsForged(t *testing.T) {
 // hostileBooks is a database in which every text that others choose is hostile.
 type hostileBooks struct {
 	t                                                   *testing.T
+	text                                                string // what others say
 	dir, database                                       string
 	client, payment, payout, open, caseID, stray, other till.ID
 	key                                                 string
 }
 
 func newHostile(t *testing.T) *hostileBooks {
-	h := &hostileBooks{t: t, dir: t.TempDir()}
-	h.database = filepath.Join(h.dir, "till.db")
-	made, err := server.New(t.Context(), server.Config{Database: h.database, Listen: "127.0.0.1:0"})
+	dir := t.TempDir()
+	return newBooksOf(t, hostile, dir, filepath.Join(dir, "till.db"))
+}
+
+// newBooksOf makes a database with a row of every kind, in which every text that others
+// choose is the same.
+func newBooksOf(t *testing.T, text, dir, database string) *hostileBooks {
+	h := &hostileBooks{t: t, text: text, dir: dir, database: database}
+	made, err := server.New(t.Context(), server.Config{Database: h.database, Listen: "127.0.0.1:0", SecretFile: filepath.Join(dir, "till.secret")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,18 +145,18 @@ func newHostile(t *testing.T) *hostileBooks {
 	s := storetest.Open(t, store.Config{Path: h.database, Readers: 1})
 	client := storetest.NewClient(t, s, till.Test)
 	h.client, h.key = client.ID, "hostilekey00"
-	text, err := json.Marshal(hostile)
+	quoted, err := json.Marshal(h.text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reference := strings.Trim(string(text), `"`)
+	reference := strings.Trim(string(quoted), `"`)
 	c, m := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s)
-	paid := storetest.NewPayment(t, c, client, storetest.Body{Reference: reference, Rest: `"description": ` + string(text)})
-	storetest.Apply(t, c, s, paid, provider.Result{Outcome: provider.Success, Receipt: "R" + hostile, Amount: paid.Amount, Message: hostile, Code: hostile})
+	paid := storetest.NewPayment(t, c, client, storetest.Body{Reference: reference, Rest: `"description": ` + string(quoted)})
+	storetest.Apply(t, c, s, paid, provider.Result{Outcome: provider.Success, Receipt: "R" + h.text, Amount: paid.Amount, Message: h.text, Code: h.text})
 	open := storetest.NewPayment(t, c, client, storetest.Body{Reference: reference, Value: "700"})
-	storetest.Apply(t, c, s, open, provider.Result{Outcome: provider.Success, Receipt: "S" + hostile, Amount: till.Money{Minor: 9, Currency: "XAF"}, Message: hostile, Code: hostile})
-	out := storetest.NewPayout(t, m, client, storetest.Body{Reference: hostile, Value: "100"}, 0)
-	storetest.ApplyPayout(t, m, s, out, provider.Result{Outcome: provider.Success, Receipt: "P" + hostile, Amount: out.Amount, Message: hostile})
+	storetest.Apply(t, c, s, open, provider.Result{Outcome: provider.Success, Receipt: "S" + h.text, Amount: till.Money{Minor: 9, Currency: "XAF"}, Message: h.text, Code: h.text})
+	out := storetest.NewPayout(t, m, client, storetest.Body{Reference: h.text, Value: "100"}, 0)
+	storetest.ApplyPayout(t, m, s, out, provider.Result{Outcome: provider.Success, Receipt: "P" + h.text, Amount: out.Amount, Message: h.text})
 	h.payment, h.payout, h.open = paid.ID, out.ID, open.ID
 	h.addRows(s)
 	return h
@@ -160,7 +167,7 @@ func (h *hostileBooks) addRows(s *store.Store) {
 	ctx := h.t.Context()
 	err := s.Update(ctx, func(tx *store.Tx) error {
 		now := tx.Now()
-		named := &till.Client{ID: till.NewID(now), Name: hostile, Mode: till.Live, CreatedAt: now}
+		named := &till.Client{ID: till.NewID(now), Name: h.text, Mode: till.Live, CreatedAt: now}
 		h.other = named.ID
 		heads, err := tx.LockHeads(ctx, []till.ID{h.client})
 		if err != nil {
@@ -171,31 +178,31 @@ func (h *hostileBooks) addRows(s *store.Store) {
 		steps := []func() error{
 			func() error { return tx.InsertClient(ctx, named) },
 			func() error {
-				return tx.InsertKey(ctx, &till.Key{ID: h.key, ClientID: h.client, Name: hostile, Scopes: till.DefaultScopes, CreatedAt: now, SecretHash: [32]byte{1}})
+				return tx.InsertKey(ctx, &till.Key{ID: h.key, ClientID: h.client, Name: h.text, Scopes: till.DefaultScopes, CreatedAt: now, SecretHash: [32]byte{1}})
 			},
 			func() error {
-				return tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: h.client, Sequence: head.NextAudit(), At: head.NextTime(), Actor: hostile, Action: hostile, Detail: hostile, Cause: hostile}})
+				return tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: h.client, Sequence: head.NextAudit(), At: head.NextTime(), Actor: h.text, Action: h.text, Detail: h.text, Cause: h.text}})
 			},
 			func() error { return tx.SaveHeads(ctx, heads) },
 			func() error {
-				return tx.InsertPerson(ctx, &store.Person{Person: till.Person{ID: till.NewID(now), Login: strings.ToLower(hostile), Name: hostile, Language: hostile, CreatedAt: now}})
+				return tx.InsertPerson(ctx, &store.Person{Person: till.Person{ID: till.NewID(now), Login: strings.ToLower(h.text), Name: h.text, Language: h.text, CreatedAt: now}})
 			},
 			func() error {
-				return tx.OpenCases(ctx, []*store.Case{{ClientID: h.client, ID: till.NewID(now + 1), SubjectID: h.payment, Kind: engine.CaseUnknownStatus, Detail: hostile, OpenedAt: now}})
+				return tx.OpenCases(ctx, []*store.Case{{ClientID: h.client, ID: till.NewID(now + 1), SubjectID: h.payment, Kind: engine.CaseUnknownStatus, Detail: h.text, OpenedAt: now}})
 			},
 			func() error {
-				_, err := tx.InsertStray(ctx, &store.Stray{Connection: hostile, ID: h.stray, Receipt: hostile, Source: store.StrayCallback, SeenAt: now, Claimed: hostile, Direction: store.StrayIn})
+				_, err := tx.InsertStray(ctx, &store.Stray{Connection: h.text, ID: h.stray, Receipt: h.text, Source: store.StrayCallback, SeenAt: now, Claimed: h.text, Direction: store.StrayIn})
 				return err
 			},
 			func() error {
-				return tx.OpenOperatorCase(ctx, &store.OperatorCase{Connection: hostile, Kind: store.CaseAccount, Detail: hostile, OpenedAt: now})
+				return tx.OpenOperatorCase(ctx, &store.OperatorCase{Connection: h.text, Kind: store.CaseAccount, Detail: h.text, OpenedAt: now})
 			},
-			func() error { return tx.SetConnectionFingerprint(ctx, hostile, hostile) },
+			func() error { return tx.SetConnectionFingerprint(ctx, h.text, h.text) },
 			func() error {
-				return tx.HoldPayouts(ctx, store.Hold{Client: h.client, Cause: store.HoldPerson, By: hostile, Reason: hostile})
+				return tx.HoldPayouts(ctx, store.Hold{Client: h.client, Cause: store.HoldPerson, By: h.text, Reason: h.text})
 			},
 			func() error {
-				return tx.InsertRestore(ctx, &store.Restore{At: now, LostFrom: now, By: hostile, LogID: till.NewID(now)})
+				return tx.InsertRestore(ctx, &store.Restore{At: now, LostFrom: now, By: h.text, LogID: till.NewID(now)})
 			},
 		}
 		for _, step := range steps {
