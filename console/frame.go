@@ -234,6 +234,14 @@ func (f *Frame) At(t till.Time) string { return f.Clock.DateTime(t) }
 // Moment returns a time, with its day only if that is not today.
 func (f *Frame) Moment(t till.Time) string { return f.Clock.Moment(t, f.Now) }
 
+// Maker names who made a link: a person, or whoever has the command line.
+func (f *Frame) Maker(actor string) string {
+	if _, person := till.PersonOfActor(actor); !person {
+		return f.T("join.by_command")
+	}
+	return till.NameOfActor(actor)
+}
+
 // Ticks returns a moment in milliseconds, for scripts.
 func (f *Frame) Ticks(t till.Time) string { return strconv.FormatInt(int64(t)/1000, 10) }
 

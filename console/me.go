@@ -21,6 +21,7 @@ type mePage struct {
 	Roles         []roleOf
 	Passkeys      []*people.Passkey
 	Sessions      []*people.Session
+	Reset         *people.Invitation // a link that would let somebody in as this person; nil: none
 	CanPasskey    bool
 	Proof         *proofForm
 }
@@ -42,6 +43,9 @@ func (v *visit) me() error {
 		return err
 	}
 	if p.Sessions, err = v.k.People.Sessions(ctx, v.session.Person.ID); err != nil {
+		return err
+	}
+	if p.Reset, err = v.k.People.OpenReset(ctx, v.session.Person.ID); err != nil {
 		return err
 	}
 	if !v.session.FactorMissing {

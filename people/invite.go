@@ -1,8 +1,10 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"till"
@@ -175,7 +177,14 @@ func (p *People) Invitation(ctx context.Context, v Visit, token string) (*Invita
 }
 
 func (p *People) invitation(ctx context.Context, v Visit, token string) (inv *store.Invitation, err error) {
-	err = p.c.Store.View(ctx, func(tx *store.Tx) error { inv, err = tx.Invitation(ctx, hashOf(token)); return err })
+	valid := true
+	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
+		if inv, err = tx.Invitation(ctx, hashOf(token)); err != nil || inv == nil {
+			return err
+		}
+		valid, err = p.stillGiven(ctx, tx, inv)
+		return err
+	})
 	switch {
 	case err != nil:
 		return nil, err
@@ -190,8 +199,54 @@ func (p *People) invitation(ctx context.Context, v Visit, token string) (inv *st
 		return nil, refuse(LinkWithdrawn)
 	case p.now() >= inv.ExpiresAt:
 		return nil, refuse(LinkExpired)
+	case !valid:
+		return nil, refuse(LinkWithdrawn)
 	}
 	return inv, nil
+}
+
+// stillGiven reports whether the maker of a link could make it now. A reset
+// gives no role that the person got after it was made: who made it may not give
+// that one. The command line may do anything.
+func (p *People) stillGiven(ctx context.Context, tx *store.Tx, inv *store.Invitation) (bool, error) {
+	var maker []till.Membership
+	id, isPerson := till.PersonOfActor(inv.InvitedBy)
+	if isPerson {
+		person, err := tx.Person(ctx, id)
+		if err != nil || person == nil || !person.DisabledAt.IsZero() {
+			return false, err
+		}
+		if maker, _, err = tx.Memberships(ctx, id); err != nil {
+			return false, err
+		}
+		if !mayInvite(maker, inv) {
+			return false, nil
+		}
+	}
+	if inv.Kind != string(KindReset) {
+		return true, nil
+	}
+	of, _, err := tx.Memberships(ctx, inv.Person)
+	if err != nil {
+		return false, err
+	}
+	inside := false
+	for _, m := range of {
+		if inside = inside || m.Client == inv.Client; m.GrantedAt > inv.CreatedAt || isPerson && m.Client != inv.Client && !grantInHouse(maker, HousePeople) {
+			return false, nil
+		}
+	}
+	return inside || !isPerson, nil
+}
+
+// mayInvite reports whether somebody with these roles may make a link like
+// this one: the house makes owners, who make the rest.
+func mayInvite(maker []till.Membership, inv *store.Invitation) bool {
+	if inv.Client == till.House {
+		return grantInHouse(maker, HousePeople)
+	}
+	staff := slices.ContainsFunc(maker, func(m till.Membership) bool { return m.Client == inv.Client })
+	return grantIn(maker, inv.Client, till.Live, PeopleManage) == Full && (staff || inv.Kind == string(KindReset) || inv.Role == till.RoleOwner)
 }
 
 // Reset makes a link that lets a colleague back in with a new password or
@@ -228,6 +283,9 @@ func (p *People) ResetAs(ctx context.Context, actor string, client, id till.ID) 
 	inv := &store.Invitation{TokenHash: hashOf(token), Kind: string(KindReset), Client: client, Person: id, InvitedBy: actor}
 	err := p.commit(ctx, []till.ID{client}, func(tx *store.Tx) ([]entry, error) {
 		now := p.now()
+		if _, err := tx.LockPerson(ctx, id); err != nil {
+			return nil, err
+		}
 		person, err := tx.Person(ctx, id)
 		if err != nil {
 			return nil, err
@@ -239,6 +297,9 @@ func (p *People) ResetAs(ctx context.Context, actor string, client, id till.ID) 
 			return nil, err
 		}
 		inv.ID, inv.Name, inv.Login, inv.CreatedAt, inv.ExpiresAt = till.NewID(now), person.Name, person.Login, now, now.Add(ResetWindow)
+		if given, err := p.stillGiven(ctx, tx, inv); err != nil || !given {
+			return nil, cmp.Or(err, refuse(PersonUnknown)) // a role came or went meanwhile
+		}
 		if err := tx.InsertInvitation(ctx, inv); err != nil {
 			return nil, err
 		}
@@ -248,4 +309,18 @@ func (p *People) ResetAs(ctx context.Context, actor string, client, id till.ID) 
 		return nil, "", err
 	}
 	return shownInvitation(inv), token, nil
+}
+
+// OpenReset returns the link that would let somebody in as this person; nil if
+// there is none. The person sees it in their profile.
+func (p *People) OpenReset(ctx context.Context, person till.ID) (out *Invitation, err error) {
+	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
+		out = nil
+		inv, err := tx.OpenReset(ctx, person, p.now())
+		if inv != nil {
+			out = shownInvitation(inv)
+		}
+		return err
+	})
+	return out, err
 }

@@ -193,9 +193,11 @@ func (p *People) SetRoleAs(ctx context.Context, actor string, client, person til
 		e := entry{client: client, actor: actor, action: "role.set", subject: person, detail: fmt.Sprintf("%s: %s, before %s", colleague.Name, role, before)}
 		if role == "" {
 			e.action, e.detail = "role.remove", fmt.Sprintf("%s: %s", colleague.Name, before)
-			err = tx.DeleteMembership(ctx, client, person)
+			if err = tx.DeleteMembership(ctx, client, person); err == nil {
+				err = tx.WithdrawResets(ctx, person, p.now())
+			}
 		} else {
-			err = tx.SetMembership(ctx, &till.Membership{Client: client, Person: person, Role: role, GrantedAt: p.now(), GrantedBy: actor})
+			err = p.grant(ctx, tx, &till.Membership{Client: client, Person: person, Role: role, GrantedAt: p.now(), GrantedBy: actor})
 		}
 		if err != nil {
 			return nil, err

@@ -35,6 +35,10 @@ var withdrawInvitation = db.Define(db.SQL{Name: "invitations.withdraw",
 var withdrawResets = db.Define(db.SQL{Name: "invitations.withdrawResets",
 	SQLite: `UPDATE invitations SET withdrawn_at = $1 WHERE kind = 'reset' AND person_id = $2 AND spent_at IS NULL AND withdrawn_at IS NULL`})
 
+var selectOpenReset = db.Define(db.SQL{Name: "invitations.selectOpenReset",
+	SQLite: `SELECT i.id, i.client_id, i.invited_by, i.created_at, i.expires_at FROM invitations i
+		WHERE i.kind = 'reset' AND i.person_id = $1 AND i.spent_at IS NULL AND i.withdrawn_at IS NULL AND i.expires_at > $2 ORDER BY i.created_at DESC, i.id LIMIT 1`})
+
 var withdrawAll = db.Define(db.SQL{Name: "invitations.withdrawAll",
 	SQLite: `UPDATE invitations SET withdrawn_at = $1 WHERE spent_at IS NULL AND withdrawn_at IS NULL`})
 
@@ -112,6 +116,16 @@ func (tx *Tx) WithdrawInvitation(ctx context.Context, client, id till.ID, now ti
 func (tx *Tx) WithdrawResets(ctx context.Context, person till.ID, now till.Time) error {
 	_, err := tx.db.Exec(ctx, withdrawResets, int64(now), person[:])
 	return err
+}
+
+// OpenReset returns the newest link that lets a person back in and can be
+// spent at now, with its maker and times; nil if there is none.
+func (tx *Tx) OpenReset(ctx context.Context, person till.ID, now till.Time) (out *Invitation, err error) {
+	err = tx.db.Query(ctx, selectOpenReset, []any{person[:], int64(now)}, func(r db.Row) error {
+		out = &Invitation{Kind: "reset", Person: person}
+		return r.Scan(idDest(&out.ID), idDest(&out.Client), &out.InvitedBy, &out.CreatedAt, &out.ExpiresAt)
+	})
+	return out, err
 }
 
 // DeleteInvitations deletes those that expired before a moment.

@@ -1,0 +1,118 @@
+package people
+
+import (
+	"testing"
+	"time"
+
+	"till"
+	"till/store"
+	"till/store/storetest"
+)
+
+// A link that lets somebody back in gives what its maker could give on the day
+// on which it is spent, and nothing that came to the person after it was made.
+func TestAResetLinkEndsWithWhatMadeItHarmless(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		after func(w *world, owner, cashier Entry, second *till.Client)
+		code  RefusalCode // "": the link works
+	}{
+		{"nothing happened", func(*world, Entry, Entry, *till.Client) {}, ""},
+		{"a role of the house", func(w *world, _, cashier Entry, _ *till.Client) {
+			w.accept(cashier, till.House, till.RoleFinance)
+		}, LinkWithdrawn},
+		{"a role with another merchant", func(w *world, _, cashier Entry, second *till.Client) {
+			w.accept(cashier, second.ID, till.RoleViewer)
+		}, LinkWithdrawn},
+		{"another role", func(w *world, owner, cashier Entry, _ *till.Client) {
+			w.must(w.p.SetRole(w.ctx(), owner.Session, w.client, cashier.Session.Person.ID, till.RoleAccountant))
+		}, LinkWithdrawn},
+		{"no role any more", func(w *world, owner, cashier Entry, _ *till.Client) {
+			w.must(w.p.SetRole(w.ctx(), owner.Session, w.client, cashier.Session.Person.ID, ""))
+		}, LinkWithdrawn},
+		{"a role that the release before gave", func(w *world, _, cashier Entry, second *till.Client) {
+			w.pass(time.Second)
+			w.must(w.s.Update(w.ctx(), func(tx *store.Tx) error {
+				return tx.SetMembership(w.ctx(), &till.Membership{Client: second.ID, Person: cashier.Session.Person.ID, Role: till.RoleOwner, GrantedAt: w.clock.Now(), GrantedBy: "cli:root"})
+			}))
+		}, LinkWithdrawn},
+		{"the maker's role is gone", func(w *world, owner, _ Entry, _ *till.Client) {
+			w.must(w.p.SetRoleAs(w.ctx(), "cli:root", w.client.ID, owner.Session.Person.ID, ""))
+		}, LinkWithdrawn},
+		{"the maker is disabled", func(w *world, owner, _ Entry, _ *till.Client) {
+			w.must(w.p.SetDisabledAs(w.ctx(), "cli:root", owner.Session.Person.ID, true))
+		}, LinkWithdrawn},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) {
+				second := storetest.NewClient(w.T, w.s, till.Live)
+				owner := w.join(w.client.ID, till.RoleOwner, "awa@shop.example")
+				cashier := w.join(w.client.ID, till.RoleCashier, "brice@shop.example")
+				owner.Session.FactorMissing = false
+				_, token, err := w.p.Reset(w.ctx(), owner.Session, w.client, cashier.Session.Person.ID)
+				w.must(err)
+				c.after(w, owner, cashier, second)
+				_, seen := w.p.Invitation(w.ctx(), home, token)
+				_, err = w.p.Join(w.ctx(), away, token, Joining{Language: "fr", Password: otherPassword})
+				if c.code == "" {
+					w.must(seen)
+					w.must(err)
+					return
+				}
+				w.want(seen, c.code)
+				w.want(err, c.code)
+			})
+		})
+	}
+}
+
+// An invitation is its maker's word: it ends with the right to give it.
+func TestAnInvitationEndsWithItsMakersRight(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		owner, _, _ := w.secured(w.client.ID, till.RoleOwner, "awa@shop.example")
+		_, token, err := w.p.Invite(w.ctx(), owner.Session, w.client, till.RoleOwner, "Awa again", "")
+		w.must(err)
+		w.must(w.p.SetRoleAs(w.ctx(), "cli:root", w.client.ID, owner.Session.Person.ID, till.RoleViewer))
+		_, err = w.p.Join(w.ctx(), home, token, Joining{Login: "awa2@shop.example", Name: "Awa", Language: "fr", Password: goodPassword})
+		w.want(err, LinkWithdrawn)
+	})
+}
+
+// The person sees that somebody could take their place.
+func TestThePersonSeesAnOpenReset(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		owner, _, _ := w.secured(w.client.ID, till.RoleOwner, "awa@shop.example")
+		cashier := w.join(w.client.ID, till.RoleCashier, "brice@shop.example")
+		reset := func() *Invitation {
+			got, err := w.p.OpenReset(w.ctx(), cashier.Session.Person.ID)
+			w.must(err)
+			return got
+		}
+		if got := reset(); got != nil {
+			t.Fatalf("there is none, got %+v", got)
+		}
+		inv, _, err := w.p.Reset(w.ctx(), owner.Session, w.client, cashier.Session.Person.ID)
+		w.must(err)
+		if got := reset(); got == nil || got.ID != inv.ID || got.ExpiresAt != inv.ExpiresAt || till.NameOfActor(got.InvitedBy) != "awa" {
+			t.Errorf("got %+v", got)
+		}
+		_, err = w.p.SetPassword(w.ctx(), home, cashier.Session, otherPassword)
+		w.must(err)
+		if got := reset(); got != nil {
+			t.Errorf("a new password left %+v", got)
+		}
+	})
+}
+
+// accept gives somebody a further role by an invitation.
+func (w *world) accept(e Entry, client till.ID, role till.Role) {
+	w.Helper()
+	_, token, err := w.p.InviteAs(w.ctx(), "cli:root", client, role, e.Session.Person.Name, e.Session.Person.Login)
+	w.must(err)
+	_, err = w.p.Accept(w.ctx(), home, e.Session, token)
+	w.must(err)
+}
