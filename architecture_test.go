@@ -41,6 +41,7 @@ var packageRules = []packageRule{
 	{"internal/loop", "", ""},
 	{"internal/trace", ". internal/loop", "google.golang.org/protobuf"}, // what happened to single payments; nobody else knows OpenTelemetry
 	{"internal/quota", root, ""},                                        // bytes that are held, of clients
+	{"internal/door", "", "golang.org/x/time"},                          // what the API and the console share where strangers come in
 	{"internal/loadgen", "", ""},                                        // a client like any other: it knows the API, not the code
 	{"internal/jsonx", "", jsonModule},                                  // the one strict JSON decoder
 	{"internal/request", ". internal/jsonx", jsonModule},                // what the bodies of create calls have alike; they keep their words as written
@@ -73,10 +74,10 @@ var packageRules = []packageRule{
 	{"payout", ". ledger provider store engine internal/request", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store", ""},
-	{"people", ". store internal/seal", "github.com/go-webauthn/webauthn golang.org/x/crypto"},            // who may use the console
-	{"tokens", ". provider store internal/seal", ""},                                                      // what operators let all instances in by
-	{"certificates", ". store internal/seal", "golang.org/x/crypto"},                                      // what the service proves its name with; ACME
-	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"}, // the list of networks that are not the Internet
+	{"people", ". store internal/door internal/seal", "github.com/go-webauthn/webauthn golang.org/x/crypto"}, // who may use the console
+	{"tokens", ". provider store internal/seal", ""},                                                         // what operators let all instances in by
+	{"certificates", ". store internal/seal", "golang.org/x/crypto"},                                         // what the service proves its name with; ACME
+	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},    // the list of networks that are not the Internet
 	{"internal/remote", root, ""},                                                 // a client like any other, for commands without a database
 	{"internal/relay", ". webhook internal/remote internal/system", ""},           // signs and posts as webhook does
 	{"internal/rehearse", ". webhook", ""},                                        // signs as webhook does, wrongly too
@@ -85,14 +86,14 @@ var packageRules = []packageRule{
 	{"books", ". ledger store engine collect payout journal internal/loop internal/jsonx internal/request internal/seal", ""},                  // a statement's lines are JSON, written by hand
 	{"backup", ". store books internal/system", "filippo.io/age"},                                                                              // copies of the database, and the way back
 	{"store/storetest", ". provider store store/schema internal/db engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
-	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/jsonx internal/quota", "golang.org/x/time"},
+	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/door internal/jsonx internal/quota", "golang.org/x/time"},
 	{"console/look", root, ""},                                        // amounts, times and phones as people read them
 	{"console/words", ". console/look", "github.com/BurntSushi/toml"}, // what the console says; TOML, as the configuration
 	{"console/chart", "", ""},                                         // SVG from whole numbers
-	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/qrcode internal/request internal/seal console/look console/words console/chart", ""},
+	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/door internal/qrcode internal/request internal/seal console/look console/words console/chart", ""},
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
-	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people api console reference internal/db/sqlite internal/db/postgres internal/loop internal/seal internal/system", ""},
+	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people api console reference internal/db/sqlite internal/db/postgres internal/door internal/loop internal/seal internal/system", ""},
 	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books backup webhook api server internal/loadgen internal/escape internal/faulty internal/qrcode internal/rehearse internal/relay internal/remote internal/seal internal/system internal/trace internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
@@ -118,7 +119,7 @@ var limited = []struct {
 }{
 	{"database/sql", []string{"store", "store/storetest", "provider/sandbox"}, "all SQL is in store; the sandbox keeps its own book", "database/sql/"},
 	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "backup", "journal", "reference", "server", "cmd/till", "bench", "internal/remote", "internal/relay", "internal/trigger", "internal/rehearse", "internal/acmetest"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
-	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/faulty", "internal/remote", "internal/relay", "internal/rehearse", "internal/trace", "internal/acmetest", "certificates"}, "the business knows no network, but for webhook, which posts, certificates, and the adapters of operators", "net/http/"},
+	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/door", "internal/faulty", "internal/remote", "internal/relay", "internal/rehearse", "internal/trace", "internal/acmetest", "certificates"}, "the business knows no network, but for webhook, which posts, certificates, and the adapters of operators", "net/http/"},
 	{"html/template", []string{"console", "console/chart", "reference"}, "pages are the console's and the reference's", ""},
 	{"unsafe", nil, "nothing here is worth it", ""},
 }

@@ -12,6 +12,7 @@ import (
 
 	"till"
 	"till/engine"
+	"till/internal/door"
 	"till/internal/jsonx"
 	"till/provider"
 	"till/store"
@@ -40,7 +41,7 @@ type CallbackPolicy struct {
 func (c *exchange) receiveCallback() error {
 	connection, token := c.r.PathValue("connection"), c.r.PathValue("token")
 	policy := c.s.CallbackPolicies[connection]
-	if policy != nil && len(policy.Networks) > 0 && !within(policy.Networks, c.peer()) {
+	if policy != nil && len(policy.Networks) > 0 && !door.Within(policy.Networks, c.peer()) {
 		c.s.Meter.Callback(connection, "network")
 		return c.refuse(refusedNetwork, errNoPath)
 	}

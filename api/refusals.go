@@ -16,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"till"
+	"till/internal/door"
 )
 
 // Reasons in the log that are not the code of the answer.
@@ -152,7 +153,7 @@ func (c *exchange) logRefusal(e *till.Error, status int) {
 		return
 	}
 	who := refusalKey{reason: cmp.Or(c.reason, string(e.Code)), from: c.peer(), key: c.keyID}
-	c.s.refusalLog.add(refusalLine{refusalKey: who, status: status, client: c.client, route: c.name(), ignoresForwarded: c.ignoresForwarded()}, c.id)
+	c.s.refusalLog.add(refusalLine{refusalKey: who, status: status, client: c.client, route: c.name(), ignoresForwarded: door.IgnoresForwarded(c.r, c.s.TrustedProxies)}, c.id)
 }
 
 // refuse returns err for a request that is not admitted, and notes why.

@@ -13,6 +13,7 @@ import (
 	"till/account"
 	"till/books"
 	"till/collect"
+	"till/internal/door"
 	"till/internal/seal"
 	"till/people"
 	"till/provider/sandbox"
@@ -156,17 +157,5 @@ func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // reachable reports whether a session may travel over this connection: by
-// HTTPS, or on this machine under a name of this machine, which no page of
-// another site can take.
-func (k *Console) reachable(r *http.Request) bool {
-	if k.secure {
-		return true
-	}
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !peer.Addr().Unmap().IsLoopback() {
-		return false
-	}
-	host := (&url.URL{Host: r.Host}).Hostname()
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.IsLoopback()
-}
+// HTTPS, or on this machine under a name of this machine.
+func (k *Console) reachable(r *http.Request) bool { return k.secure || door.Local(r) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"till"
 	"till/console/look"
 	"till/console/words"
+	"till/internal/door"
 	"till/people"
 	"till/store"
 )
@@ -44,7 +44,7 @@ type visit struct {
 func (k *Console) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 	v := &visit{k: k, w: w, r: r, route: route, now: k.now()}
 	v.id = till.NewID(v.now).String()
-	v.from = people.Visit{Address: v.address(), Device: device(r.UserAgent())}
+	v.from = people.Visit{Address: door.Peer(r, k.TrustedProxies), Device: device(r.UserAgent())}
 	v.words = words.For(v.language())
 	v.clock = look.NewClock(v.words.Lang(), "UTC")
 	w.Header().Set("X-Request-Id", v.id)
@@ -220,28 +220,6 @@ func ownPath(path string) string {
 		return Prefix + "/"
 	}
 	return path
-}
-
-// address returns who calls: the other end of the connection or, where that is
-// a proxy of ours, who the nearest proxy that is not ours says it was.
-func (v *visit) address() netip.Addr {
-	peer, err := netip.ParseAddrPort(v.r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	trusted := func(a netip.Addr) bool {
-		return slices.ContainsFunc(v.k.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
-	}
-	from, hops := peer.Addr().Unmap().WithZone(""), strings.Join(v.r.Header["X-Forwarded-For"], ",")
-	for hops != "" && trusted(from) {
-		last := strings.LastIndexByte(hops, ',')
-		hop, err := netip.ParseAddr(strings.TrimSpace(hops[last+1:]))
-		if err != nil {
-			break
-		}
-		from, hops = hop.Unmap().WithZone(""), hops[:max(0, last)]
-	}
-	return from
 }
 
 // language returns what the browser prefers, or what the address asks for where
