@@ -15,7 +15,8 @@ import (
 // admin serves what is for whoever runs the program, and for machines that watch it:
 // healthz fails if a loop is stuck, readyz if the database does not answer, metrics is for
 // Prometheus, debug/log has the last lines of the log, and debug/pprof shows where time and
-// memory go.
+// memory go. Health is for everybody, the rest for operators. The command line of pprof is
+// left out: it may hold the database's password.
 func (s *Server) admin() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -36,13 +37,12 @@ func (s *Server) admin() http.Handler {
 		}
 		writeText(w, http.StatusOK, "ready")
 	})
-	mux.Handle("GET /metrics", s.meter.Handler())
-	mux.HandleFunc("GET /debug/log", s.serveLog)
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.Handle("GET /metrics", s.forOperators(s.meter.Handler().ServeHTTP))
+	mux.Handle("GET /debug/log", s.forOperators(s.serveLog))
+	mux.Handle("GET /debug/pprof/", s.forOperators(pprof.Index))
+	mux.Handle("GET /debug/pprof/profile", s.forOperators(pprof.Profile))
+	mux.Handle("GET /debug/pprof/symbol", s.forOperators(pprof.Symbol))
+	mux.Handle("GET /debug/pprof/trace", s.forOperators(pprof.Trace))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		mux.ServeHTTP(w, r)

@@ -48,8 +48,10 @@ type Config struct {
 	// challenges and redirects browsers; "" means none.
 	HTTPListen string
 
-	// AdminListen is the address of the health checks; "" means none.
-	AdminListen string
+	// AdminListen is the address of the health checks; "" means none. AdminTokenFile has
+	// the bearer token by which other machines get more than those; "" means that none do.
+	AdminListen    string
+	AdminTokenFile string
 
 	// Drain is how long a stop goes on serving after readyz has begun to fail.
 	Drain time.Duration
@@ -172,6 +174,11 @@ func (c *Config) setDefaults() error {
 	}
 	if err := c.checkTLS(); err != nil {
 		return err
+	}
+	if c.AdminTokenFile != "" {
+		if _, err := ReadAdminToken(c.AdminTokenFile); err != nil {
+			return err
+		}
 	}
 	if c.RateLimit < 0 {
 		return fmt.Errorf("the rate limit must not be negative; 0 turns it off")

@@ -27,6 +27,9 @@ type Setup struct {
 	BaseURL    string
 	Listen     string
 
+	AdminListen    string
+	AdminTokenFile string
+
 	Certificate string              // a file in PEM, served by the server or by a proxy
 	Served      []ServedCertificate // without such a file, what the running server says of its own
 }

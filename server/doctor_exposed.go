@@ -9,6 +9,7 @@ import (
 func (d *doctor) examineExposure(s *Setup) {
 	c := Config{
 		Database: s.Database, SandboxPath: SandboxPath(s.Database), SecretFile: s.secretFile(), Listen: s.Listen, BaseURL: s.BaseURL,
+		AdminListen: s.AdminListen, AdminTokenFile: s.AdminTokenFile,
 	}
 	found := map[string]string{}
 	for _, e := range Exposed(c) {
@@ -22,4 +23,5 @@ func (d *doctor) examineExposure(s *Setup) {
 	judge(system.CanCheckReaders && c.SecretFile != "", ExposedFiles, "no other user of this machine can read them")
 	judge(store.IsPostgres(s.Database), ExposedDatabase, "it is encrypted, or does not leave this machine")
 	judge(s.Listen != "" || s.BaseURL != "", ExposedAPI, "it is encrypted, or does not leave this machine")
+	judge(s.AdminListen != "", ExposedAdmin, "other machines do not reach it, or need its token")
 }

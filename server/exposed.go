@@ -12,7 +12,7 @@ import (
 
 // Exposure is one part of a setup that others can read or reach.
 type Exposure struct {
-	Name   string // one of the three below
+	Name   string // one of those below
 	Detail string // what is open, and what to do
 }
 
@@ -21,10 +21,12 @@ const (
 	ExposedFiles    = "private files"
 	ExposedDatabase = "database link"
 	ExposedAPI      = "API link"
+	ExposedAdmin    = "admin address"
 )
 
 // Exposed returns what a setup exposes: files that other users of this machine can read,
-// and a database or an API that is reached over a network in plain text. It rejects
+// a database or an API that is reached over a network in plain text, and an admin address
+// that other machines reach without a token for them. It rejects
 // nothing: a group may be meant to read backups, and a network may be private or encrypted
 // by other means. It skips what is "" in c, or does not exist.
 func Exposed(c Config) (out []Exposure) {
@@ -43,12 +45,15 @@ func Exposed(c Config) (out []Exposure) {
 	if c.plainHTTP() {
 		found(ExposedAPI, "API keys are sent in plain HTTP to an address that other machines reach; serve TLS with --tls-cert or --acme-host, or let a proxy with TLS stand in front and name it with --base-url https://…/v1")
 	}
+	if c.AdminListen != "" && c.AdminTokenFile == "" && !system.IsLoopback(c.AdminListen) {
+		found(ExposedAdmin, "other machines reach %s and get health only, neither metrics nor the log; listen on 127.0.0.1, or give Prometheus a token with --admin-token-file", c.AdminListen)
+	}
 	return out
 }
 
 // privateFiles are the installation's files that only its owner should read.
 func (c *Config) privateFiles() []string {
-	files := []string{c.SecretFile, c.DemoFile, c.LiveDemoFile}
+	files := []string{c.SecretFile, c.AdminTokenFile, c.DemoFile, c.LiveDemoFile}
 	for _, database := range []string{c.Database, c.SandboxPath} {
 		if database != "" && !store.IsPostgres(database) {
 			files = append(files, database, database+"-wal", database+"-shm")

@@ -23,7 +23,7 @@ func addDatabaseFlag(cmd *cobra.Command, database *string) {
 	cmd.Flags().StringVar(database, "database", defaultDatabase, databaseUsage)
 }
 
-const databaseUsage = "the SQLite file, or a postgres:// URL"
+const databaseUsage = "the SQLite file, or a postgres:// URL, which is better given as TILL_DATABASE"
 
 const sandboxUsage = "the sandbox operator's own database, a SQLite file or a postgres:// URL (default beside the database)"
 

@@ -155,7 +155,11 @@ func announce(w io.Writer, s *server.Server, base, data, database string, asJSON
 		link = "\n  Console       " + demo + "   (signed in with one click)"
 	}
 	if store.IsPostgres(database) {
-		database = asTyped(`"$TILL_DATABASE"`, runtime.GOOS) // it may hold a password
+		database = "" // it may hold a password, and others read command lines
+	}
+	where := " --database " + database
+	if database == "" {
+		where = "   (with the database's URL in TILL_DATABASE)"
 	}
 	typed := func(command string) trustedText { return trustedText(asTyped(command, runtime.GOOS)) }
 	pay := fmt.Sprintf(payByCurl, base, d.APIKey, newUUID())
@@ -178,10 +182,10 @@ idempotency_key. Then read the newest payment, and the wallet it is credited to:
 
 To pay out of the wallet, POST /payouts with a key that may; this one may not:
 
-  till key create --client %[5]s --scopes payouts:read,payouts:write --database %[6]s
+  till key create --client %[5]s --scopes payouts:read,payouts:write%[6]s
 
 Stop with Ctrl-C.
-`, base, d.APIKey, typed(pay), data, d.ClientID, database, trustedText(live),
+`, base, d.APIKey, typed(pay), data, d.ClientID, where, trustedText(live),
 		typed("curl -s '"+base+"/payments?limit=1' -H 'X-Api-Key: "+d.APIKey+"'"),
 		typed("curl -s "+base+"/wallets -H 'X-Api-Key: "+d.APIKey+"'"), trustedText(link))
 	return err
@@ -202,7 +206,7 @@ func asTyped(command, system string) string {
 	if system != "windows" {
 		return command
 	}
-	command = strings.NewReplacer(`"$TILL_DATABASE"`, `"%TILL_DATABASE%"`, `"`, `\"`, `'`, `"`, " \\\n", " ").Replace(command)
+	command = strings.NewReplacer(`"`, `\"`, `'`, `"`, " \\\n", " ").Replace(command)
 	return strings.Join(strings.Fields(command), " ")
 }
 

@@ -11,7 +11,4 @@ func TestACommandIsOneLineInTheCommandPrompt(t *testing.T) {
 	if got, want := asTyped(command, "windows"), `curl -s http://x/v1 -H "X-Api-Key: k" -d "{\"a\": \"b\", \"c\": 1}"`; got != want {
 		t.Errorf("Windows: %s\nwant:    %s", got, want)
 	}
-	if got, want := asTyped(`"$TILL_DATABASE"`, "windows"), `"%TILL_DATABASE%"`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
 }

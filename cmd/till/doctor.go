@@ -30,21 +30,22 @@ configuration, findings, metrics and the last lines of the log. It prints the li
 first. No key, secret, phone number, name or client's address is in it. The
 exit code is 0 if nothing is wrong, warnings included, 1 if something is wrong,
 2 if the check failed.`,
-		Example: `  till doctor --database "$TILL_DATABASE" --config till.toml`,
+		Example: `  till doctor --config till.toml`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFile(setup.Database); err != nil {
 				return err
 			}
 			if setup.Certificate == "" && b.admin != "" {
-				setup.Served = servedCertificates(cmd.Context(), b.admin)
+				setup.Served = servedCertificates(cmd.Context(), b.admin, setup.AdminTokenFile)
 			}
+			setup.AdminListen = b.admin
 			found, err := server.Examine(cmd.Context(), setup)
 			if err != nil {
 				return err
 			}
 			if b.path != "" {
-				b.database, b.config = setup.Database, setup.Config
+				b.database, b.config, b.adminToken = setup.Database, setup.Config, setup.AdminTokenFile
 				if err := b.write(cmd, found); err != nil {
 					return err
 				}
@@ -66,6 +67,7 @@ exit code is 0 if nothing is wrong, warnings included, 1 if something is wrong,
 	f.StringVar(&b.path, "bundle", "", "a file to write, a tar.gz for whoever helps (default none)")
 	f.StringVar(&setup.Certificate, "tls-cert", "", "the certificate that 'till serve' or a proxy is given, to check when it ends (default the running server's)")
 	f.StringVar(&b.admin, "admin-listen", "127.0.0.1:8081", "the running server's admin address, for its certificate and --bundle; empty leaves them out")
+	f.StringVar(&setup.AdminTokenFile, "admin-token-file", "", adminTokenUsage)
 	f.BoolVar(&b.profiles, "profiles", false, "add profiles of memory and goroutines to --bundle")
 	f.BoolVar(&b.verify, "verify", false, "add the proof of the books to --bundle; it reads the whole database")
 	addJSONFlag(cmd, &asJSON)
@@ -100,8 +102,8 @@ func printFindings(w io.Writer, found *server.Findings, asJSON bool) error {
 
 // servedCertificates returns what a running server says of its certificates; nothing if it
 // does not answer, or serves none.
-func servedCertificates(ctx context.Context, admin string) (out []server.ServedCertificate) {
-	read, err := scrapeMetrics(ctx, admin)
+func servedCertificates(ctx context.Context, admin, tokenFile string) (out []server.ServedCertificate) {
+	read, err := scrapeMetrics(ctx, admin, tokenFile)
 	if err != nil {
 		return nil
 	}

@@ -31,6 +31,7 @@ import (
 // nothing about clients or persons.
 type bundle struct {
 	path, admin      string
+	adminToken       string // the file of its token
 	database, config string
 	profiles, verify bool
 
@@ -85,7 +86,9 @@ func (b *bundle) plan(found *server.Findings) {
 }
 
 func (b *bundle) fromAdmin(path string) func(ctx context.Context) ([]byte, error) {
-	return func(ctx context.Context) ([]byte, error) { return readAdmin(ctx, b.admin, path, maxBundlePart) }
+	return func(ctx context.Context) ([]byte, error) {
+		return readAdmin(ctx, b.admin, b.adminToken, path, maxBundlePart)
+	}
 }
 
 // write prints the list of files, then reads and writes them.

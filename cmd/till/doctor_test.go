@@ -24,12 +24,12 @@ func TestServedCertificates(t *testing.T) {
 		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, "till_build_info{version=\"v1\"} 1\n"+page)
 		}))
-		if got := servedCertificates(t.Context(), web.Listener.Addr().String()); !slices.Equal(got, want) {
+		if got := servedCertificates(t.Context(), web.Listener.Addr().String(), ""); !slices.Equal(got, want) {
 			t.Errorf("%q: %+v", page, got)
 		}
 		web.Close()
 	}
-	if got := servedCertificates(t.Context(), "127.0.0.1:1"); got != nil {
+	if got := servedCertificates(t.Context(), "127.0.0.1:1", ""); got != nil {
 		t.Errorf("a server that does not run: %+v", got)
 	}
 }

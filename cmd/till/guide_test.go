@@ -76,7 +76,7 @@ var guideNotRun = map[string]int{
 	"docs/guide/hardening.md":           1,
 	"docs/guide/integrating.md":         1,
 	"docs/guide/local-tools.md":         2,
-	"docs/guide/metrics.md":             1,
+	"docs/guide/metrics.md":             3,
 	"docs/guide/operating.md":           1,
 	"docs/guide/operators-mtn.md":       1,
 	"docs/guide/production.md":          7,

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -98,6 +100,31 @@ func TestSingularNouns(t *testing.T) {
 	for alias, name := range map[string]string{"case": "cases", "connection": "connections", "stray": "strays"} {
 		if c, _, err := newRoot().Find([]string{alias}); err != nil || c.Name() != name {
 			t.Errorf("till %s: %v, error %v", alias, c, err)
+		}
+	}
+}
+
+// Everybody on a machine can read command lines, and a database's URL may hold a
+// password: what people copy gives it by a variable.
+func TestNoExamplePutsTheDatabasesURLOnACommandLine(t *testing.T) {
+	t.Parallel()
+	onCommandLine := regexp.MustCompile(`--database[ =]["']?(postgres(ql)?://\S*:\S*@|postgres(ql)?://\w|\$)`)
+	texts := map[string]string{}
+	eachCommand(newRoot(), func(c *cobra.Command) { texts[c.CommandPath()] = c.Example + c.Long })
+	pages, err := filepath.Glob("../../docs/guide/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(pages, err)
+	}
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[page] = string(text)
+	}
+	for where, text := range texts {
+		if found := onCommandLine.FindString(text); found != "" {
+			t.Errorf("%s: %s", where, found)
 		}
 	}
 }

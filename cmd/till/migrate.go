@@ -23,8 +23,8 @@ With --citus it also distributes the tables of a PostgreSQL with Citus over its
 nodes, by client, and prints each command before it runs it. Stop all instances
 first: it refuses while one runs. Run it again after an error. When all tables are
 in their places it repeats settings of the nodes only; then instances may run.`,
-		Example: `  till migrate --database "$TILL_DATABASE"
-  till migrate --database "$TILL_DATABASE" --citus --shards 64`,
+		Example: `  till migrate
+  till migrate --citus --shards 64`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := checkFile(database); err != nil {

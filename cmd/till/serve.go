@@ -44,9 +44,10 @@ func serveOf(adapters server.Adapters) *cobra.Command {
 		Long: `Run the service until SIGINT or SIGTERM. Use it in production; 'till dev' is for
 a first try.
 
-The operators in the file of --config serve live clients. The built-in sandbox
+Give the URL of a PostgreSQL as TILL_DATABASE: others can read command lines. The
+operators in the file of --config serve live clients. The built-in sandbox
 operator serves test clients.`,
-		Example: `  till serve --database "$TILL_DATABASE" --config till.toml --base-url https://pay.example.com/v1`,
+		Example: `  till serve --config till.toml --base-url https://pay.example.com/v1`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.LogRing = server.NewLogRing(cmd.ErrOrStderr())
@@ -95,6 +96,7 @@ operator serves test clients.`,
 	f := cmd.Flags()
 	f.StringVar(&c.Listen, "listen", defaultListen, "address to serve the API on")
 	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:8081", "address to serve health and metrics on; empty for none")
+	f.StringVar(&c.AdminTokenFile, "admin-token-file", "", "a file with the bearer token by which other machines read metrics, log and profiles (default none: they read health only)")
 	f.StringVar(&consoleMode, "console", "on", "on or off: serve the console's pages")
 	f.StringVar(&c.ConsoleListen, "console-listen", "", "an address of the console's own, for an inner network (default beside the API)")
 	f.BoolVar(&docs, "docs", true, "serve the pages for developers at /docs/; --docs=false leaves them out")

@@ -13,11 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/internal/escape"
+	"till/server"
 )
 
 // topFlags are the flags of 'till top'.
 type topFlags struct {
 	admin        string
+	adminToken   string // the file of its token
 	every        time.Duration
 	once, asJSON bool
 }
@@ -48,6 +50,7 @@ to answer, in the histogram's steps. DELAY is how late 99 % of the steps began.`
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.admin, "admin-listen", "127.0.0.1:8081", "the server's admin address")
+	f.StringVar(&o.adminToken, "admin-token-file", "", adminTokenUsage)
 	f.DurationVar(&o.every, "every", time.Second, "time between two reads")
 	f.BoolVar(&o.once, "once", false, "read twice, print once and end")
 	addJSONFlag(cmd, &o.asJSON)
@@ -55,7 +58,7 @@ to answer, in the histogram's steps. DELAY is how late 99 % of the steps began.`
 }
 
 func (o *topFlags) run(ctx context.Context, w io.Writer) error {
-	before, err := scrapeMetrics(ctx, o.admin)
+	before, err := scrapeMetrics(ctx, o.admin, o.adminToken)
 	if err != nil {
 		return err
 	}
@@ -65,7 +68,7 @@ func (o *topFlags) run(ctx context.Context, w io.Writer) error {
 		case <-ctx.Done():
 			return nil
 		}
-		after, err := scrapeMetrics(ctx, o.admin)
+		after, err := scrapeMetrics(ctx, o.admin, o.adminToken)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -187,21 +190,32 @@ const (
 )
 
 // scrapeMetrics reads /metrics of an admin address.
-func scrapeMetrics(ctx context.Context, admin string) (*scraped, error) {
-	body, err := readAdmin(ctx, admin, "/metrics", maxScrape)
+func scrapeMetrics(ctx context.Context, admin, tokenFile string) (*scraped, error) {
+	body, err := readAdmin(ctx, admin, tokenFile, "/metrics", maxScrape)
 	if err != nil {
 		return nil, err
 	}
 	return parseMetrics(strings.NewReader(string(body)), time.Now())
 }
 
-// readAdmin reads a page of a server's admin address.
-func readAdmin(ctx context.Context, admin, path string, most int64) ([]byte, error) {
+// adminTokenUsage is about a server on another machine.
+const adminTokenUsage = "the file of the token that the server's admin address asks other machines for (default none)"
+
+// readAdmin reads a page of a server's admin address, with the token of a file if one is
+// named.
+func readAdmin(ctx context.Context, admin, tokenFile, path string, most int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, topTimeout)
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+reachableFrom(admin)+path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("--admin-listen %q is no address", admin)
+	}
+	if tokenFile != "" {
+		token, err := server.ReadAdminToken(tokenFile)
+		if err != nil {
+			return nil, err
+		}
+		q.Header.Set("Authorization", "Bearer "+token)
 	}
 	client := &http.Client{Timeout: topTimeout}
 	resp, err := client.Do(q)
@@ -213,6 +227,8 @@ func readAdmin(ctx context.Context, admin, path string, most int64) ([]byte, err
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read %s of %s: %w", path, admin, err)
+	case resp.StatusCode == http.StatusUnauthorized:
+		return nil, fmt.Errorf("%s of %s needs the server's token: give it with --admin-token-file", path, admin)
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%s of %s answers %d", path, admin, resp.StatusCode)
 	case int64(len(body)) > most:

@@ -32,7 +32,7 @@ or from till.secret beside the database. Without the secret, all other checks
 run, and the output says so. --audit-heads names a file with heads that were kept
 ('till audit head', or the service's log): each must still be part of its chain.`,
 		Example: `  till verify
-  till verify --database "$TILL_DATABASE" --secret-file /etc/till/secret --audit-heads heads.txt`,
+  till verify --secret-file /etc/till/secret --audit-heads heads.txt`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withReaders(cmd.Context(), database, verifyReaders, func(s *store.Store) error {
