@@ -108,11 +108,17 @@ type move struct {
 	status                  string
 	sends, calls, callbacks int64
 	by                      string
+
+	final bool      // the row ends with it
+	event int64     // its event's number
+	at    till.Time // its event's time
 }
 
 // noteMove notes a change for the counts and the log, which are told after the commit.
 func (b *Recording[R]) noteMove(row R, to string) {
-	m := move{ref: row.Subject().Ref, status: to, by: "client"}
+	p := row.Subject()
+	m := move{ref: p.Ref, status: to, by: "client", final: p.Final, at: *p.UpdatedAt}
+	m.event = *m.eventOf(p)
 	if s := b.Steps[m.ref]; s != nil {
 		m.sends, m.calls, m.callbacks = int64(s.Sends), int64(s.Calls), s.WakeSeq
 	}
@@ -128,25 +134,17 @@ func (b *Recording[R]) noteMove(row R, to string) {
 	b.moves = append(b.moves, m)
 }
 
-// committed counts and logs what the batch has changed.
+// committed counts and logs what the batch has changed, and what an earlier one of its rows
+// turns out to have changed.
 func (b *Recording[R]) committed() {
 	b.trace()
-	c := b.worker.counts
 	for _, m := range b.moves {
-		p := b.Rows[m.ref].Subject()
-		switch {
-		case m.status == moveLate:
-			c.subjects.Late(p.Connection)
-		default:
-			c.subjects.Moved(p.Method, m.status)
-			if p.Final {
-				c.subjects.Ended(p.Connection, m.status == string(till.Success), p.UpdatedAt.Sub(p.CreatedAt))
-			}
-		}
-		if p.Final {
-			b.worker.logEnded(p, m)
-		}
+		b.tellMove(m)
 	}
+	for _, m := range b.foundMoves() {
+		b.tellMove(m)
+	}
+	c := b.worker.counts
 	for _, e := range b.events {
 		if strings.HasSuffix(string(e.Kind), ".reversed") {
 			c.subjects.Reversed(b.connectionOf(e.ClientID, e.SubjectID))
@@ -158,6 +156,22 @@ func (b *Recording[R]) committed() {
 				c.subjects.Owed(b.connectionOf(e.ClientID, e.Subject()))
 			}
 		}
+	}
+}
+
+// tellMove counts and logs one change.
+func (b *Recording[R]) tellMove(m move) {
+	p, c := b.Rows[m.ref].Subject(), b.worker.counts
+	if m.status == moveLate {
+		c.subjects.Late(p.Connection)
+	} else {
+		c.subjects.Moved(p.Method, m.status)
+		if m.final {
+			c.subjects.Ended(p.Connection, m.status == string(till.Success), m.at.Sub(p.CreatedAt))
+		}
+	}
+	if m.final {
+		b.worker.logEnded(p, m)
 	}
 }
 

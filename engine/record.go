@@ -186,6 +186,11 @@ func (p *Processor[R]) lockRows(ctx context.Context, tx *store.Tx, refs []store.
 		}
 		maps.Copy(b.Rows, read)
 	}
+	for _, row := range b.Rows {
+		b.found = append(b.found, b.worker.unsure.happened(row.Subject())...)
+	}
+	tx.AfterCommit(b.committed)
+	tx.AfterUnknownCommit(func() { b.worker.unsure.remember(b.moves) })
 	return b, nil
 }
 

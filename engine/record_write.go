@@ -282,7 +282,6 @@ func (b *Recording[R]) Write(ctx context.Context) error {
 		}
 	}
 	b.updateCache()
-	b.Tx.AfterCommit(b.committed)
 	return nil
 }
 

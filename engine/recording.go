@@ -57,6 +57,7 @@ type Recording[R Subject] struct {
 	extended          []extended
 	accountFindings   accountFindings
 	moves             []move // changes of status, for the counts and the log
+	found             []move // those of earlier commits that had not been known to have happened
 }
 
 type walletKey struct {

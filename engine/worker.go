@@ -38,6 +38,7 @@ type Worker struct {
 	answers       *batch.Split[*Answer] // by node
 	tasks         sync.WaitGroup
 	unrecorded    unrecorded
+	unsure        unsure
 	recent        recentSends
 
 	health     *health

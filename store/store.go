@@ -86,15 +86,21 @@ type Tx struct {
 func (tx *Tx) grew(client till.ID) {
 	if tx.grown == nil {
 		tx.grown = tx.first[:0]
-		tx.db.AfterCommit(func() { tx.s.hints.Committed(tx.grown) }) // also if it is unknown: it may have happened
+		tell := func() { tx.s.hints.Committed(tx.grown) }
+		tx.db.AfterCommit(tell)
+		tx.db.AfterUnknownCommit(tell) // it may have happened
 		tx.s.hints.Prepare()
 	}
 	tx.grown = append(tx.grown, client)
 }
 
-// AfterCommit has f called when the transaction was committed, or may have been. f must
-// not wait: the caller waits for it.
+// AfterCommit has f called when the transaction is known to be committed. f must not wait:
+// the caller waits for it.
 func (tx *Tx) AfterCommit(f func()) { tx.db.AfterCommit(f) }
+
+// AfterUnknownCommit has f called if nobody knows whether the transaction was committed. f
+// must not wait either.
+func (tx *Tx) AfterUnknownCommit(f func()) { tx.db.AfterUnknownCommit(f) }
 
 // Flush sends the writes that wait for the commit. What the database refuses of them is
 // known when it returns.

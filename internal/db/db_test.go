@@ -324,17 +324,18 @@ func TestACancelledContext(t *testing.T) {
 func TestAfterCommit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		commit error
-		want   int
-	}{{nil, 1}, {ErrUnknownCommit, 1}, {ErrConstraint, 0}} {
+		commit         error
+		known, unknown int
+	}{{nil, 1, 0}, {ErrUnknownCommit, 0, 1}, {ErrConstraint, 0, 0}} {
 		f := &fake{fail: map[string][]error{"commit": {c.commit}}}
-		called := 0
+		known, unknown := 0, 0
 		New(f, 1, nil).Update(t.Context(), Foreground, func(tx *Tx) error {
-			tx.AfterCommit(func() { called++ })
+			tx.AfterCommit(func() { known++ })
+			tx.AfterUnknownCommit(func() { unknown++ })
 			return nil
 		})
-		if called != c.want {
-			t.Errorf("after %v it was called %d times", c.commit, called)
+		if known != c.known || unknown != c.unknown {
+			t.Errorf("after %v it was told %d times as committed and %d times as unknown", c.commit, known, unknown)
 		}
 	}
 }

@@ -17,6 +17,9 @@ var (
 	// ErrUnknownCommit is with it.
 	ErrUnavailable = errors.New("db: database unavailable")
 
+	// ErrDiskFull says that the database has no room on its disk. It is an ErrUnavailable too.
+	ErrDiskFull = fmt.Errorf("%w: the disk is full", ErrUnavailable)
+
 	// ErrBusy says that no connection for reading was free in time.
 	ErrBusy = errors.New("db: all readers are busy")
 

@@ -58,7 +58,16 @@ func TestAnErrorAtCommitIsUnknown(t *testing.T) {
 				l := newLink(t)
 				l.proxy.CutNext(cut)
 				runs := 0
-				err := l.through.Update(t.Context(), db.Foreground, func(tx *db.Tx) error { runs++; return f(t, tx) })
+				known, unknown := 0, 0
+				err := l.through.Update(t.Context(), db.Foreground, func(tx *db.Tx) error {
+					runs++
+					tx.AfterCommit(func() { known++ })
+					tx.AfterUnknownCommit(func() { unknown++ })
+					return f(t, tx)
+				})
+				if known != 0 || unknown != 1 {
+					t.Errorf("told %d times as committed and %d times as unknown", known, unknown)
+				}
 				if !errors.Is(err, db.ErrUnknownCommit) || !errors.Is(err, db.ErrUnavailable) || runs != 1 {
 					t.Errorf("after %d runs: %v; want an unknown commit", runs, err)
 				}

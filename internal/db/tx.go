@@ -18,7 +18,8 @@ type Tx struct {
 	conn     Conn
 	access   Access
 	deferred Batch
-	commits  []func()  // see AfterCommit
+	known    []func()  // see AfterCommit
+	unknown  []func()  // see AfterUnknownCommit
 	sent     time.Time // when the last batch was sent
 	now      till.Time // 0: the clock was not read yet
 	err      error     // of reading the clock in Now
@@ -95,16 +96,25 @@ func (tx *Tx) failed(err error) error {
 
 func (tx *Tx) commit(ctx context.Context) error {
 	err := tx.failed(tx.conn.Commit(ctx, &tx.deferred))
-	if err == nil || errors.Is(err, ErrUnknownCommit) {
-		for _, f := range tx.commits {
-			f()
-		}
+	then := tx.known
+	switch {
+	case errors.Is(err, ErrUnknownCommit):
+		then = tx.unknown
+	case err != nil:
+		return err
+	}
+	for _, f := range then {
+		f()
 	}
 	return err
 }
 
-// AfterCommit has f called when the transaction was committed, or may have been.
-func (tx *Tx) AfterCommit(f func()) { tx.commits = append(tx.commits, f) }
+// AfterCommit has f called when the transaction is known to be committed. What says that
+// something has happened belongs here: log lines, counts.
+func (tx *Tx) AfterCommit(f func()) { tx.known = append(tx.known, f) }
+
+// AfterUnknownCommit has f called if nobody knows whether the transaction was committed.
+func (tx *Tx) AfterUnknownCommit(f func()) { tx.unknown = append(tx.unknown, f) }
 
 // Query runs a read and calls scan for each row.
 func (tx *Tx) Query(ctx context.Context, sql *SQL, args []any, scan func(r Row) error) error {

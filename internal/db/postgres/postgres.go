@@ -228,6 +228,8 @@ func (e *Engine) Classify(err error) error {
 			return fmt.Errorf("%w: %w", db.ErrConflict, err)
 		case strings.HasPrefix(x.Code, "23"):
 			return fmt.Errorf("%w: %w", db.ErrConstraint, err)
+		case x.Code == "53100":
+			return fmt.Errorf("%w: %w", db.ErrDiskFull, err)
 		case strings.HasPrefix(x.Code, "08"), strings.HasPrefix(x.Code, "53"), strings.HasPrefix(x.Code, "57"),
 			strings.HasPrefix(x.Code, "58"), x.Code == "25006", x.Code == "25P03",
 			x.Code == "XX000" && strings.Contains(x.Message, "postmaster was shut down"): // Citus, without a code of its own

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -92,10 +93,22 @@ func (c *conn) Commit(ctx context.Context, b *db.Batch) error {
 		return err
 	}
 	if _, err := c.h.run("COMMIT", nil, nil); err != nil {
+		if c.rolledBack(err) {
+			return err
+		}
 		return fmt.Errorf("%w: %w", db.ErrUnknownCommit, err)
 	}
 	c.h.inside = false
 	return nil
+}
+
+// rolledBack reports whether a COMMIT that failed has certainly not happened. Either the
+// transaction is still open, and Rollback ends it, or the log had no room: the mark that
+// makes a transaction count is the last that is written. After any other error of the disk
+// the mark may be there when the file is next opened.
+func (c *conn) rolledBack(err error) bool {
+	var x *Error
+	return !c.h.autocommit() || errors.As(err, &x) && x.full()
 }
 
 // Rollback implements db.Conn. SQLite may have rolled back already.

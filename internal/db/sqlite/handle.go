@@ -57,6 +57,9 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.text + " (" + strconv.Itoa(int(e.code)) + ")" }
 
+// full reports whether there was no room on the disk.
+func (e *Error) full() bool { return e.code&0xff == sqlite3.SQLITE_FULL }
+
 // open opens a file with the flags of sqlite3_open_v2.
 func open(path string, flags int32) (*handle, error) {
 	if strings.IndexByte(path, 0) >= 0 { // C would see a shorter name

@@ -105,7 +105,9 @@ func (e *Engine) Classify(err error) error {
 	switch x.code & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return fmt.Errorf("%w: %w", db.ErrRetry, err)
-	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
+	case sqlite3.SQLITE_FULL:
+		return fmt.Errorf("%w: %w", db.ErrDiskFull, err)
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
 		sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB: // a damaged file must not be written to
 		return fmt.Errorf("%w: %w", db.ErrUnavailable, err)
 	case sqlite3.SQLITE_CONSTRAINT:
