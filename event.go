@@ -30,7 +30,7 @@ const (
 	PayoutEventSuccess     EventKind = "payout.success"
 	PayoutEventFailed      EventKind = "payout.failed"
 	PayoutEventCancelled   EventKind = "payout.cancelled"
-	PayoutEventLateSuccess EventKind = "payout.late_success" // it was paid after it had failed; the status stays
+	PayoutEventLateSuccess EventKind = "payout.late_success" // it was paid after it had failed or was cancelled; the status stays
 )
 
 // Event is one thing that happened to a payment or payout, in the commit that

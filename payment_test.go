@@ -257,8 +257,8 @@ func TestStateMachineDocument(t *testing.T) {
 	b.WriteString("\n# The states of a payout\n\nWritten from the table `till.PayoutTransitions` in `payout.go`.\n\n")
 	chart(&b, till.PayoutStatuses, till.PayoutTransitions)
 	b.WriteString("\nEvery move makes one event, of the kind `payout.` and the new status. The money is reserved while the status is not\n" +
-		"final. A payout that was paid after `failed` moves nothing: the status stays, the money is debited as a `late_payout`,\n" +
-		"and the event is `" + string(till.PayoutEventLateSuccess) + "`.\n")
+		"final. A payout that was paid after `failed` or `cancelled` moves nothing: the status stays, the money is debited as a\n" +
+		"`late_payout`, and the event is `" + string(till.PayoutEventLateSuccess) + "`.\n")
 
 	path := filepath.Join("docs", "state_machine.md")
 	if *update {

@@ -15,7 +15,7 @@ const (
 	PayoutProcessing PayoutStatus = "processing" // the operator holds the request
 	PayoutSuccess    PayoutStatus = "success"    // the recipient has the money, the client's wallet is debited
 	PayoutFailed     PayoutStatus = "failed"     // refused, or never sent; the reserve is released
-	PayoutCancelled  PayoutStatus = "cancelled"  // taken back by the client before anything was sent
+	PayoutCancelled  PayoutStatus = "cancelled"  // taken back before it was sent, as far as is known; the reserve is released
 )
 
 // PayoutStatuses lists every status, in the order of a payout's life.
@@ -79,8 +79,8 @@ type Payout struct {
 	ExpiresAt  Time          // no send starts after it
 	SendWindow time.Duration // ExpiresAt was CreatedAt plus this at creation
 
-	// LateSuccessAt is when it was paid after it had failed, the time of the event
-	// that tells it; zero while it was not. The status stays.
+	// LateSuccessAt is when it was paid after it had failed or was cancelled, the time of
+	// the event that tells it; zero while it was not. The status stays.
 	LateSuccessAt Time
 
 	// Connection is where the payout is sent, pinned with its fingerprint

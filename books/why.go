@@ -38,7 +38,7 @@ const (
 	WhyPayoutPaid      WhyCode = "payout_paid"      // the recipient has it
 	WhyPayoutFailed    WhyCode = "payout_failed"    // refused; the reserve is released
 	WhyPayoutCancelled WhyCode = "payout_cancelled" // taken back before anything was sent
-	WhyPayoutLate      WhyCode = "payout_late"      // paid after it had failed
+	WhyPayoutLate      WhyCode = "payout_late"      // paid after it had failed or was cancelled
 )
 
 // WhyCodes lists every code.

@@ -47,7 +47,7 @@ func TestEverySentence(t *testing.T) {
 		books.WhyPayoutPaid:      {"Sent at 14:02:11. 4,925 XAF debited from your wallet, fee included.", "Versé à 14:02:11. 4 925 XAF débités de votre portefeuille, frais compris."},
 		books.WhyPayoutFailed:    {"Wrong PIN. Nothing was paid; 4,925 XAF is available again.", "Code PIN erroné. Rien n’a été versé ; 4 925 XAF est de nouveau disponible."},
 		books.WhyPayoutCancelled: {"Cancelled at 14:02:11 before anything was sent. 4,925 XAF is available again.", "Annulé à 14:02:11 avant tout envoi. 4 925 XAF est de nouveau disponible."},
-		books.WhyPayoutLate:      {"It had failed, but MTN MoMo paid it at 14:02:11. Your wallet is debited.", "Le décaissement avait échoué, mais MTN MoMo l’a versé à 14:02:11. Votre portefeuille est débité."},
+		books.WhyPayoutLate:      {"It had ended unpaid, but MTN MoMo paid it at 14:02:11. Your wallet is debited.", "Le décaissement avait pris fin sans versement, mais MTN MoMo l’a versé à 14:02:11. Votre portefeuille est débité."},
 	}
 	plain := strings.NewReplacer("\u00a0", " ", "\u202f", " ")
 	for _, code := range books.WhyCodes {

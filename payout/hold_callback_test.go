@@ -2,10 +2,12 @@ package payout_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"till"
+	"till/books"
 	"till/engine"
 	"till/provider"
 	"till/provider/sandbox"
@@ -122,27 +124,18 @@ func TestARefusedPayoutThatIsCalledBackAboutIsNotCancelled(t *testing.T) {
 }
 
 // A payout that was cancelled after a send that seemed to leave nothing is read for
-// late money, and its operator's callbacks are heard, as of any other that has ended: if
-// it was paid after all, a person is told.
-func TestACancelledPayoutWhoseSendWasBegunIsReadForLateMoney(t *testing.T) {
+// late money, and its operator's callbacks are heard, as of any other that has ended. If
+// it was paid after all, that is late money: the status stays, the wallet is debited, and
+// the client owes what it has spent meanwhile.
+func TestASuccessAfterACancellationIsLateMoney(t *testing.T) {
 	t.Parallel()
 	for name, calls := range map[string]bool{"with a callback": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorldWith(t, sandbox.Config{Window: time.Minute}, func(t *testing.T, w *world) {
 				w.deaf = true
-				w.way.set(func(ctx context.Context, r provider.Request, n int) (provider.Result, error) {
-					w.lost(ctx, r, n)
-					return refuse(0)
-				}, nil)
-				id := w.createAndSend("4567").ID
-				time.Sleep(time.Millisecond)
-				w.hold(w.client.ID)
-				time.Sleep(2 * time.Minute)
-				if p, err := w.master.CancelFor(context.Background(), w.ref(id), "person:Awa", "fraud"); err != nil || p.Status != till.PayoutCancelled {
-					t.Fatalf("cancel: %v", err)
-				}
-				w.wantWallet(t, 0, 0, 0)
+				id := w.cancelledThoughTaken(t)
+				w.spend(t, w.funds-400)
 				after := 4 * 24 * time.Hour
 				if calls {
 					w.calledBack(t, id)
@@ -150,15 +143,73 @@ func TestACancelledPayoutWhoseSendWasBegunIsReadForLateMoney(t *testing.T) {
 				}
 				time.Sleep(after)
 				submits, _ := w.way.counts()
-				if w.cases(id) != engine.CaseContradiction || w.credits(id) != 1 || submits != 1 || w.payout(id).Status != till.PayoutCancelled {
-					t.Errorf("it is %s with %d credits after %d sends, with the cases %q; want a person told that it was paid",
-						w.payout(id).Status, w.credits(id), submits, w.cases(id))
+				p := w.payout(id)
+				if w.cases(id) != engine.CaseLateMoney || w.credits(id) != 1 || submits != 1 || p.Status != till.PayoutCancelled || p.LateSuccessAt.IsZero() {
+					t.Errorf("it is %s with %d credits after %d sends, late at %s, with the cases %q; want it cancelled, one, one, and late money",
+						p.Status, w.credits(id), submits, p.LateSuccessAt, w.cases(id))
 				}
-				if !calls && w.step(id) != nil {
-					t.Errorf("it is read for ever: %+v", w.step(id))
+				if kinds := w.kinds(id); !strings.HasSuffix(kinds, "cancelled late_success") {
+					t.Errorf("the client is told %q", kinds)
 				}
-				w.wantWallet(t, 0, 0, 0)
+				if lines := w.lines(id); lines != "late_payout debit" {
+					t.Errorf("the wallet's lines are %q", lines)
+				}
+				if s := w.step(id); s != nil {
+					t.Errorf("it is read for ever: %+v", s)
+				}
+				w.wantWallet(t, w.funds, 0, 600)
+				w.fund(5000)
+				w.wantWallet(t, w.funds-5000+600, 0, 0)
 			})
 		})
+	}
+}
+
+// What a person shows about a cancelled payout is late money too, and is posted once.
+func TestACancelledPayoutIsResolvedAsPaid(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{Window: time.Minute}, func(t *testing.T, w *world) {
+		w.deaf = true
+		id := w.cancelledThoughTaken(t)
+		paid := engine.Resolution{Success: true, Receipt: "R1", By: "person:Awa", Evidence: "the operator's letter"}
+		for range 2 {
+			if err := w.master.Resolve(context.Background(), w.ref(id), paid); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if kinds := w.kinds(id); !strings.HasSuffix(kinds, "cancelled late_success") || w.cases(id) != "" {
+			t.Errorf("the client is told %q, with the cases %q", kinds, w.cases(id))
+		}
+		w.wantWallet(t, 1000, 0, 0)
+		time.Sleep(4 * 24 * time.Hour)
+		w.wantWallet(t, 1000, 0, 0)
+	})
+}
+
+// cancelledThoughTaken makes a payout whose send is refused by the operator's gateway and
+// taken, which is held and then cancelled.
+func (w *world) cancelledThoughTaken(t *testing.T) till.ID {
+	t.Helper()
+	w.way.set(func(ctx context.Context, r provider.Request, n int) (provider.Result, error) {
+		w.lost(ctx, r, n)
+		return refuse(0)
+	}, nil)
+	id := w.createAndSend("4567").ID
+	time.Sleep(time.Millisecond)
+	w.hold(w.client.ID)
+	time.Sleep(2 * time.Minute)
+	if p, err := w.master.CancelFor(context.Background(), w.ref(id), "person:Awa", "fraud"); err != nil || p.Status != till.PayoutCancelled {
+		t.Fatalf("cancel: %v", err)
+	}
+	w.wantWallet(t, 0, 0, 0)
+	return id
+}
+
+// spend takes money out of the wallet, as any other use of it would.
+func (w *world) spend(t *testing.T, amount int64) {
+	t.Helper()
+	a := books.Adjustment{Client: w.client.ID, ID: till.NewID(w.store.Now()), Amount: till.Money{Minor: -amount, Currency: "XAF"}, Reason: "spent", By: "person:Awa"}
+	if _, err := books.Adjust(context.Background(), w.store, a); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -40,13 +40,6 @@ func (b *rules) Preload(ctx context.Context, answers []*engine.Answer) (err erro
 func (b *rules) OnSuccess(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
 	r := a.Result
 	switch {
-	case p.Status == till.PayoutCancelled:
-		if a.Action == engine.Resolve {
-			a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payout was cancelled before anything was sent")
-			return nil
-		}
-		b.OpenCase(p, engine.CaseContradiction, "the operator reports a success of a payout that was never sent")
-		return nil
 	case p.Status == till.PayoutSuccess || p.LateEvent != 0:
 		if a.Action == engine.Resolve {
 			b.RecordResolution(p, a)
@@ -113,8 +106,8 @@ func (b *rules) post(ctx context.Context, p *store.PayoutRow) error {
 	return b.addEntry(p, w, &fee, b.Heads[p.ClientID].NextTime(), store.FactFee)
 }
 
-// postLate posts a payout that was paid after it had failed. Its reserve was released and
-// may be spent, so the client owes what the wallet lacks.
+// postLate posts a payout that was paid after it had failed or was cancelled. Its reserve
+// was released and may be spent, so the client owes what the wallet lacks.
 func (b *rules) postLate(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
 	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
 	if err != nil {
@@ -153,8 +146,6 @@ func (b *rules) OnFailure(ctx context.Context, p *store.PayoutRow, a *engine.Ans
 		a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payout has succeeded and stays so")
 	case p.Status == till.PayoutSuccess:
 		b.OpenCase(p, engine.CaseContradiction, "the operator called it a success before and says "+string(a.Result.Outcome)+" now")
-	case p.Status == till.PayoutCancelled && byPerson:
-		a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payout was cancelled before anything was sent")
 	case p.Status.Final():
 		if byPerson {
 			b.RecordResolution(p, a)

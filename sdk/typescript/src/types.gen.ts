@@ -309,8 +309,8 @@ export interface Payout {
    */
   expires_at: Timestamp;
   /**
-   * When it was paid after it had failed (`payout.late_success`); null if it was not. The status stays,
-   * your wallet is debited: the recipient has the money. Do not send it again.
+   * When it was paid after it had failed or was cancelled (`payout.late_success`); null if it was not.
+   * The status stays, your wallet is debited: the recipient has the money. Do not send it again.
    */
   late_success_at: Timestamp | null;
   resolution: Resolution;
@@ -353,7 +353,8 @@ export interface Event {
    * - `payout.processing`: the operator holds the request.
    * - `payout.success`: the recipient has the money, your wallet is debited.
    * - `payout.failed`, `payout.cancelled`: it ended, and its reserve is released.
-   * - `payout.late_success`: it was paid after it had failed. The status stays, your wallet is debited.
+   * - `payout.late_success`: it was paid after it had failed or was cancelled. The status stays, your
+   * wallet is debited.
    * - `payout.needs_attention`, `payout.attention_ended`: the same of a payout, also of one that is
    * held back.
    * - `webhook_endpoint.disabled`: we disabled one of your endpoints, because it is gone or only failed
