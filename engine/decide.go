@@ -233,9 +233,11 @@ func refusedSend(s *store.Step, a *Answer) *provider.Refusal {
 }
 
 // RejectionIsFinal reports whether a rejection ends the payment: only as the answer to the
-// first and only send. On a later send it means that the request has to be checked.
+// first and only send, and only if the operator has not called back since. On a later send
+// it means that the request has to be checked. After a callback it does too: the operator
+// has shown that it has the request.
 func RejectionIsFinal(s *store.Step, a *Answer) bool {
-	return s != nil && a.Action == Submit && s.Sends == 1 && !s.Acked && a.LeaseVersion == s.LeaseVersion
+	return s != nil && a.Action == Submit && s.Sends == 1 && !s.Acked && a.LeaseVersion == s.LeaseVersion && s.WakeSeq == a.WakeSeq
 }
 
 // Reschedule sets when an open payment's step is due next and gives the lease back, if the

@@ -256,6 +256,8 @@ func TestRejectionIsFinal(t *testing.T) {
 		{"a rejection after somebody else took the step over means ask", &store.Step{Sends: 1, LeaseVersion: 2}, Answer{Action: Submit, LeaseVersion: 1}, false},
 		{"a rejection of what the operator was seen to hold means ask", &store.Step{Sends: 1, LeaseVersion: 1, Acked: true}, Answer{Action: Submit, LeaseVersion: 1}, false},
 		{"a rejection of a read is no rejection of a send", &store.Step{Sends: 1, LeaseVersion: 1}, Answer{Action: Check, LeaseVersion: 1}, false},
+		{"a rejection of what the operator has called back about means ask", &store.Step{Sends: 1, LeaseVersion: 1, WakeSeq: 1}, Answer{Action: Submit, LeaseVersion: 1}, false},
+		{"a callback before the send says nothing about it", &store.Step{Sends: 1, LeaseVersion: 1, WakeSeq: 1}, Answer{Action: Submit, LeaseVersion: 1, WakeSeq: 1}, true},
 		{"a person does not reject", &store.Step{Sends: 1, LeaseVersion: 1}, Answer{Action: Resolve, LeaseVersion: 1}, false},
 		{"without a step nothing is known", nil, Answer{Action: Submit, LeaseVersion: 1}, false},
 	} {
