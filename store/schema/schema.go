@@ -147,11 +147,10 @@ func Number(d db.Dialect) (n int) {
 // Migrate brings the schema up to this program's. Each migration is one transaction. A
 // migration that was applied with another text is an error, because then nobody knows
 // what the database looks like.
+//
+// If there is nothing to apply, it only reads. A lock would need all nodes of a distributed
+// database, and an instance must be able to start while one of them is away.
 func Migrate(ctx context.Context, d *db.DB) (applied []string, err error) {
-	all, err := migrations(d.Dialect())
-	if err != nil {
-		return nil, err
-	}
 	distributed, err := IsDistributed(ctx, d)
 	if err != nil {
 		return nil, err
@@ -159,7 +158,11 @@ func Migrate(ctx context.Context, d *db.DB) (applied []string, err error) {
 	if distributed && d.Dialect() != db.Citus {
 		return nil, errDistributed
 	}
-	for _, m := range all {
+	pending, err := pendingMigrations(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range pending {
 		ran := false
 		err := d.Update(ctx, db.Foreground, func(tx *db.Tx) (err error) {
 			if distributed {
@@ -176,6 +179,37 @@ func Migrate(ctx context.Context, d *db.DB) (applied []string, err error) {
 		}
 	}
 	return applied, Check(ctx, d)
+}
+
+// pendingMigrations returns those that the database lacks, in order.
+func pendingMigrations(ctx context.Context, d *db.DB) (pending []migration, err error) {
+	all, err := migrations(d.Dialect())
+	if err != nil {
+		return nil, err
+	}
+	err = d.View(ctx, func(tx *db.Tx) error {
+		pending = nil
+		var n int
+		if _, err := tx.QueryRow(ctx, tableExists, []any{"schema_migrations"}, &n); err != nil {
+			return err
+		}
+		have := map[string]string{}
+		if n > 0 {
+			if have, err = appliedMigrations(ctx, tx); err != nil {
+				return err
+			}
+		}
+		for _, m := range all {
+			sum, applied := have[m.version]
+			if !applied {
+				pending = append(pending, m)
+			} else if err := m.check(sum); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return pending, err
 }
 
 // apply runs the migration unless it was applied before, and reports whether it ran.
