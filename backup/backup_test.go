@@ -332,7 +332,12 @@ func TestAFolderKeepsWholeFilesOnly(t *testing.T) {
 	if _, err := Newest(ctx, place, ""); err == nil || !strings.Contains(err.Error(), "--installation") {
 		t.Errorf("of two installations: %v", err)
 	}
-	if got, err := (Keep{Days: 1}).Prune(ctx, place, "0123456789ab"); err != nil || len(got) != 1 || got[0].String() != name {
+	good, _ := ParseName("till-0123456789ab-20261117T133002.000Z.tar.gz")
+	if err := SetMark(ctx, place, good, Drilled, "good"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := (Keep{Days: 1}).Prune(ctx, place, "0123456789ab", Guard{Now: good.Taken.Add(MinAge)})
+	if err != nil || len(got.Removed) != 1 || got.Removed[0].String() != name {
 		t.Errorf("pruned %v, %v", got, err)
 	}
 }

@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -39,25 +38,6 @@ func ParseKeep(text string) (k Keep, err error) {
 
 func errKeep(text string) error {
 	return fmt.Errorf("%q does not say what to keep: write 24h,7d,5w,12m for the newest of 24 hours, 7 days, 5 weeks and 12 months", text)
-}
-
-// Prune deletes the backups of an installation that need not be kept, and returns
-// them. The newest stays in any case, and so does every other installation's.
-func (k Keep) Prune(ctx context.Context, p Place, installation string) (removed []Name, err error) {
-	if k == (Keep{}) {
-		return nil, nil
-	}
-	names, err := Names(ctx, p, installation)
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range k.surplus(names) {
-		if err := p.Remove(ctx, n.String()); err != nil {
-			return removed, fmt.Errorf("delete an old backup: %w", err)
-		}
-		removed = append(removed, n)
-	}
-	return removed, nil
 }
 
 // surplus returns those of some names, the newest first, that need not be kept.

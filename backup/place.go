@@ -80,14 +80,31 @@ func Names(ctx context.Context, p Place, installation string) ([]Name, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []Name
+	return sortNames(list, installation), nil
+}
+
+// sortNames is Names of what a place has listed.
+func sortNames(list []string, installation string) (out []Name) {
 	for _, s := range list {
 		if n, ok := ParseName(s); ok && (installation == "" || n.Installation == installation) {
 			out = append(out, n)
 		}
 	}
 	slices.SortFunc(out, func(a, b Name) int { return cmp.Compare(b.Taken, a.Taken) })
-	return out, nil
+	return out
+}
+
+// SetMark puts a mark beside a backup. It may be there already.
+func SetMark(ctx context.Context, p Place, name Name, m Mark, text string) error {
+	list, err := p.List(ctx)
+	if err != nil || slices.Contains(list, name.String()+string(m)) {
+		return err
+	}
+	_, err = p.Put(ctx, name.String()+string(m), func(w io.Writer) error {
+		_, err := io.WriteString(w, text+"\n")
+		return err
+	})
+	return err
 }
 
 // Newest returns the newest backup in a place. Where there are backups of several

@@ -60,6 +60,9 @@ var selectOpenRestores = db.Define(db.SQL{Name: "restores.selectOpenRestores",
 	SQLite: `SELECT restored_at, lost_from, restored_by, log_id, keys_reviewed_at, journal_left FROM restores
 		WHERE released_at IS NULL ORDER BY restored_at DESC LIMIT $1`})
 
+var selectLostTimes = db.Define(db.SQL{Name: "restores.selectLostTimes",
+	SQLite: `SELECT restored_at, lost_from FROM restores ORDER BY restored_at DESC LIMIT $1`})
+
 var setJournalLeft = db.Define(db.SQL{Name: "restores.setJournalLeft",
 	SQLite: `UPDATE restores SET journal_left = $1 WHERE released_at IS NULL`})
 
@@ -211,8 +214,8 @@ func (tx *Tx) InsertRestore(ctx context.Context, r *Restore) error {
 	return err
 }
 
-// maxRestores is how many restores that are not released are read. More than
-// one is there only if an old database was put back while one was open.
+// maxRestores is how many restores are read. More than one that is not released is
+// there only if an old database was put back while one was open.
 const maxRestores = 100
 
 // OpenRestores returns the restores that are not released, the latest first.
@@ -220,6 +223,16 @@ func (tx *Tx) OpenRestores(ctx context.Context) ([]*Restore, error) {
 	return readAll(ctx, tx, selectOpenRestores, []any{maxRestores}, func(r db.Row) (*Restore, error) {
 		x := &Restore{}
 		err := r.Scan(&x.At, &x.LostFrom, &x.By, idDest(&x.LogID), intDest(&x.KeysReviewedAt), &x.JournalLeft)
+		return x, err
+	})
+}
+
+// LostTimes returns the latest restores, also those that are released, with LostFrom
+// and At only.
+func (tx *Tx) LostTimes(ctx context.Context) ([]*Restore, error) {
+	return readAll(ctx, tx, selectLostTimes, []any{maxRestores}, func(r db.Row) (*Restore, error) {
+		x := &Restore{}
+		err := r.Scan(&x.At, &x.LostFrom)
 		return x, err
 	})
 }

@@ -24,7 +24,7 @@ type backupFlags struct {
 	database, secretFile, config string
 	to, keep                     string
 	recipients                   []string
-	asJSON                       bool
+	hold, asJSON                 bool
 }
 
 func newBackup() *cobra.Command {
@@ -39,7 +39,13 @@ up, and the backup is the state of one moment.
 The backup is one file, encrypted for the age public keys of --recipient: this
 machine cannot read it. 'till restore' puts it back; so does 'age -d | tar xz'.
 Without a recipient it is not encrypted, and the installation's secret is left out:
-keep that elsewhere. --keep deletes older backups of this installation.
+keep that elsewhere.
+
+--keep deletes older backups of this installation, once a newer one was drilled
+('till drill'). It deletes none that is younger than 48 hours, and none at all while
+the last verification found problems or a restore is not released. The output says
+what stayed and why. --hold keeps this backup for ever and deletes nothing: use it
+before you repair something.
 
 --config reads the same from [backup] of a file: to, recipients, keep. Object
 storage needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION or
@@ -54,6 +60,7 @@ AWS_ENDPOINT_URL_S3. PostgreSQL has its own tools: see the guide.`,
 	f.StringVar(&b.to, "to", "", "where to: a folder, s3://BUCKET/PREFIX, or - for standard output")
 	f.StringArrayVar(&b.recipients, "recipient", nil, "an age public key to encrypt for; may be repeated")
 	f.StringVar(&b.keep, "keep", "", "which backups to keep there, as 24h,7d,5w,12m (default all)")
+	f.BoolVar(&b.hold, "hold", false, "keep this one until a person deletes its .held file, and delete none now")
 	f.StringVar(&b.config, "config", "", "the TOML file whose [backup] says the same")
 	f.StringVar(&b.secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
 	addDatabaseFlag(cmd, &b.database)
@@ -169,9 +176,9 @@ func (b *backupFlags) save(cmd *cobra.Command, place backup.Place, recipients []
 	name := backup.NameOf(m, len(recipients) > 0)
 	size, err := place.Put(ctx, name.String(), func(w io.Writer) error { return src.Write(ctx, m, w) })
 	bar.end()
-	var removed []backup.Name
+	var pruned backup.Pruned
 	if err == nil {
-		removed, err = keep.Prune(ctx, place, m.Installation)
+		pruned, err = b.afterwards(ctx, s, place, name, keep, current)
 	} else {
 		err = fmt.Errorf("no backup was made, and the earlier ones are as they were: %w", err)
 	}
@@ -183,7 +190,7 @@ func (b *backupFlags) save(cmd *cobra.Command, place backup.Place, recipients []
 	if err != nil {
 		return err
 	}
-	return b.print(cmd, place, m, name, size, took, removed)
+	return b.print(cmd, place, m, name, size, took, &pruned)
 }
 
 // recordBackup records what became of a backup or a drill.
@@ -221,28 +228,34 @@ func (b *backupFlags) secret(ctx context.Context, s *store.Store, encrypted, cur
 	return os.ReadFile(file)
 }
 
-func (b *backupFlags) print(cmd *cobra.Command, place backup.Place, m *backup.Manifest, name backup.Name, size int64, took time.Duration, removed []backup.Name) error {
+func (b *backupFlags) print(cmd *cobra.Command, place backup.Place, m *backup.Manifest, name backup.Name, size int64, took time.Duration, pruned *backup.Pruned) error {
 	w := cmd.OutOrStdout()
 	if b.to == "-" {
 		w = cmd.ErrOrStderr()
 	}
 	if b.asJSON {
 		deleted := []string{}
-		for _, n := range removed {
+		for _, n := range pruned.Removed {
 			deleted = append(deleted, n.String())
+		}
+		stayed := pruned.Stayed
+		if stayed == nil {
+			stayed = map[backup.Why]int{}
 		}
 		return printJSON(w, map[string]any{
 			"name": name.String(), "place": place.String(), "taken_at": m.TakenAt, "installation": m.Installation, "bytes": size, "pages": m.Pages,
 			"seconds": took.Seconds(), "encrypted": name.Encrypted, "secret": m.HasSecret(), "deleted": deleted,
+			"held": b.hold, "not_deleted": stayed, "nothing_deleted_because": textOrNull(pruned.Stop),
 		})
 	}
 	printf(w, "Saved the state of %s as %s in %s: %s in %s.\n", m.TakenAt, name, place, megabytes(size), took.Round(100*time.Millisecond))
 	if !m.HasSecret() {
 		printLine(w, "It is not encrypted, so the installation's secret is not in it: keep till.secret elsewhere, or name a --recipient.")
 	}
-	if len(removed) > 0 {
-		printf(w, "%s deleted.\n", count(len(removed), "older backup was", "older backups were"))
+	if b.hold {
+		printf(w, "It is held: it stays until a person deletes %s%s.\n", name, backup.Held)
 	}
+	printPruned(w, pruned)
 	return nil
 }
 

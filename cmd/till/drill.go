@@ -29,9 +29,11 @@ chains with the heads in its manifest, and delete the folder. Run it every week,
 also on another machine. ARCHIVE is what 'till restore' takes: a folder or
 s3://BUCKET/PREFIX stands for its newest backup.
 
-With --database, the running database, it refuses another installation's backup
-and records the result there, for 'till doctor'. The exit code is 0 if the backup
-is good, 1 if its books have problems, 2 if it cannot be restored.`,
+A backup that is good gets a small file beside it, NAME.drilled: 'till backup --keep'
+deletes only what is older than such a one. With --database, the running database, it
+refuses another installation's backup and records the result there, for 'till doctor'.
+
+The exit code is 0 if the backup is good, 1 if its books have problems, 2 if it cannot be restored.`,
 		Example: `  till drill /backup --identity key.txt
   till drill s3://pay-backups/till --identity key.txt --database /var/lib/till/till.db`,
 		Args: oneArg,
@@ -73,21 +75,35 @@ func (d *drillFlags) run(cmd *cobra.Command, archive string) (err error) {
 	})
 }
 
-func (d *drillFlags) drill(cmd *cobra.Command, archive string) (*store.BackupResult, error) {
-	r, name, end, err := d.request(cmd, archive)
+func (d *drillFlags) drill(cmd *cobra.Command, text string) (*store.BackupResult, error) {
+	r, in, err := d.request(cmd, text)
 	if err != nil {
 		return nil, err
 	}
-	defer end()
+	defer in.Close()
 	bar := newProgress(cmd.ErrOrStderr(), "rows")
 	done, err := backup.RunDrill(cmd.Context(), r, d.work, bar.at)
 	bar.end()
 	if err != nil {
-		return nil, fmt.Errorf("%s could not be restored: %w", name, err)
+		return nil, fmt.Errorf("%s could not be restored: %w", in.shown, err)
 	}
 	m := done.Restored.Manifest
-	result := &store.BackupResult{TakenAt: m.Taken(), Place: name, Bytes: m.Pages * m.PageSize, TookMS: (done.Restoring + done.Verifying).Milliseconds()}
-	return result, d.print(cmd, name, done)
+	result := &store.BackupResult{TakenAt: m.Taken(), Place: in.shown, Bytes: m.Pages * m.PageSize, TookMS: (done.Restoring + done.Verifying).Milliseconds()}
+	if done.Report.Clean() {
+		markDrilled(cmd, in, m)
+	}
+	return result, d.print(cmd, in.shown, done)
+}
+
+// markDrilled notes beside the backup that it is good: then older ones may be deleted. The
+// drill counts also where it cannot be noted, such as on a copy that cannot be written.
+func markDrilled(cmd *cobra.Command, in *archive, m *backup.Manifest) {
+	if in.place == nil || *in.name != backup.NameOf(m, in.name.Encrypted) {
+		return
+	}
+	if err := backup.SetMark(cmd.Context(), in.place, *in.name, backup.Drilled, "verified by "+versionText()); err != nil {
+		printf(cmd.ErrOrStderr(), "till: the drill was not noted beside the backup, so 'till backup --keep' does not know of it: %v\n", err)
+	}
 }
 
 func (d *drillFlags) print(cmd *cobra.Command, name string, done *backup.Drill) error {

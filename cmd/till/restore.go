@@ -31,22 +31,29 @@ func (a *archiveFlags) add(cmd *cobra.Command) {
 	f.StringVar(&a.installation, "installation", "", "take only backups of this installation, as in their names")
 }
 
+// archive is a backup that is read.
+type archive struct {
+	io.ReadCloser
+	shown string       // its name, for people
+	place backup.Place // where it is; nil if it has no place
+	name  *backup.Name // nil if it has not the name of a backup
+}
+
 // request opens the archive that a text names and prepares a restore of it.
-func (a *archiveFlags) request(cmd *cobra.Command, text string) (r backup.RestoreRequest, name string, end func() error, err error) {
+func (a *archiveFlags) request(cmd *cobra.Command, text string) (r backup.RestoreRequest, in *archive, err error) {
 	r = backup.RestoreRequest{
 		SecretFile: a.secretFile, Installation: a.installation, By: actor(), ReadSecret: server.ReadSecret, CheckSecret: server.CheckSecretFile,
 	}
 	if a.identityFile != "" {
 		if r.Identities, err = readIdentities(a.identityFile); err != nil {
-			return r, "", nil, err
+			return r, nil, err
 		}
 	}
-	in, name, err := openArchive(cmd, text, a.installation)
-	if err != nil {
-		return r, "", nil, err
+	if in, err = openArchive(cmd, text, a.installation); err != nil {
+		return r, nil, err
 	}
 	r.Archive = in
-	return r, name, in.Close, nil
+	return r, in, nil
 }
 
 // maxIdentityFile is the size of the largest file of identities.
@@ -67,37 +74,40 @@ func readIdentities(file string) ([]age.Identity, error) {
 
 // openArchive opens a file, the newest backup of a folder or of a prefix in object
 // storage, one object, or standard input.
-func openArchive(cmd *cobra.Command, text, installation string) (io.ReadCloser, string, error) {
-	ctx := cmd.Context()
+func openArchive(cmd *cobra.Command, text, installation string) (*archive, error) {
 	if text == "-" {
-		return io.NopCloser(cmd.InOrStdin()), "standard input", nil
+		return &archive{ReadCloser: io.NopCloser(cmd.InOrStdin()), shown: "standard input"}, nil
 	}
-	dir, name := path.Split(text)
-	if _, named := backup.ParseName(name); !named || !strings.HasPrefix(text, "s3://") {
+	dir, file := path.Split(text)
+	name, named := backup.ParseName(file)
+	stored := strings.HasPrefix(text, "s3://")
+	if !stored {
 		info, err := os.Stat(text)
-		switch {
-		case strings.HasPrefix(text, "s3://"):
-		case err != nil:
-			return nil, "", err
-		case !info.IsDir():
-			f, err := os.Open(text)
-			return f, text, err
+		if err != nil {
+			return nil, err
 		}
-		dir, name = text, ""
+		if !info.IsDir() && !named {
+			f, err := os.Open(text)
+			return &archive{ReadCloser: f, shown: text}, err
+		}
+		dir, file = filepath.Split(filepath.Clean(text))
+		if named = named && !info.IsDir(); !named {
+			dir = text
+		} else if dir == "" {
+			dir = "."
+		}
+	} else if !named {
+		dir = text
 	}
 	place, err := backup.OpenPlace(dir, os.Getenv)
+	if err == nil && !named {
+		name, err = backup.Newest(cmd.Context(), place, installation)
+	}
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	if name == "" {
-		newest, err := backup.Newest(ctx, place, installation)
-		if err != nil {
-			return nil, "", err
-		}
-		name = newest.String()
-	}
-	in, err := place.Open(ctx, name)
-	return in, name, err
+	in, err := place.Open(cmd.Context(), name.String())
+	return &archive{in, name.String(), place, &name}, err
 }
 
 func newRestore() *cobra.Command {
@@ -133,13 +143,13 @@ them, then run the command that it prints.`,
 	return cmd
 }
 
-func restore(cmd *cobra.Command, a *archiveFlags, archive, database string, asJSON bool) (err error) {
+func restore(cmd *cobra.Command, a *archiveFlags, text, database string, asJSON bool) (err error) {
 	ctx, w := cmd.Context(), cmd.OutOrStdout()
-	r, name, end, err := a.request(cmd, archive)
+	r, in, err := a.request(cmd, text)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer in.Close()
 	if err := os.MkdirAll(filepath.Dir(database), 0o700); err != nil {
 		return fmt.Errorf("make the folder of the database: %w", err)
 	}
@@ -154,14 +164,14 @@ func restore(cmd *cobra.Command, a *archiveFlags, archive, database string, asJS
 		return err
 	}
 	if !asJSON {
-		printf(w, "Putting %s back as %s.\n", name, database)
+		printf(w, "Putting %s back as %s.\n", in.shown, database)
 	}
 	done, err := backup.Restore(ctx, r)
 	err = errors.Join(err, release())
 	if err != nil {
 		return fmt.Errorf("nothing was restored: %w", err)
 	}
-	if err := printRestored(w, name, database, done, keys, asJSON); err != nil {
+	if err := printRestored(w, in.shown, database, done, keys, asJSON); err != nil {
 		return err
 	}
 	return errReviewKeys
