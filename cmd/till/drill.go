@@ -33,7 +33,8 @@ A backup that is good gets a small file beside it, NAME.drilled: 'till backup --
 deletes only what is older than such a one. With --database, the running database, it
 refuses another installation's backup and records the result there, for 'till doctor'.
 
-The exit code is 0 if the backup is good, 1 if its books have problems, 2 if it cannot be restored.`,
+The exit code is 0 if the backup is good, 1 if its books have problems, 2 if it
+cannot be restored.`,
 		Example: `  till drill /backup --identity key.txt
   till drill s3://pay-backups/till --identity key.txt --database /var/lib/till/till.db`,
 		Args: oneArg,
