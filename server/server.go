@@ -95,8 +95,12 @@ const (
 	callsTimeout    = engine.Lease
 )
 
-// analyzeInterval is how soon a table is analyzed after its first rows.
-const analyzeInterval = 2 * time.Second
+// analyzeInterval is how soon a table is analyzed after its first rows, shrinkInterval how
+// long a cache has time to be of use.
+const (
+	analyzeInterval = 2 * time.Second
+	shrinkInterval  = 5 * time.Second
+)
 
 // New locks the database, opens everything and binds the addresses. If something fails, it
 // undoes what it has done. The caller runs the Server or closes it.
@@ -324,6 +328,7 @@ func (s *Server) workers() map[string]func(context.Context) {
 		"phones":        func(ctx context.Context) { books.RunPhones(ctx, s.store, s.phoneKey, s.log) },
 		"fold":          func(ctx context.Context) { books.RunRollUp(ctx, s.store, s.log) },
 		"measure":       s.analyzeTables,
+		"memory":        s.shrinkCaches,
 		"pulse":         s.pulse,
 		"turns":         s.takeTurns,
 	}
@@ -361,6 +366,14 @@ func (s *Server) analyzeTables(ctx context.Context) {
 		if len(tables) > 0 {
 			s.log.Info("tables analyzed", "tables", tables)
 		}
+		return -1
+	}})
+}
+
+// shrinkCaches gives back the database's caches that nobody used for a while.
+func (s *Server) shrinkCaches(ctx context.Context) {
+	loop.Run(ctx, loop.Options{Interval: shrinkInterval, Step: func(context.Context) time.Duration {
+		s.store.Shrink()
 		return -1
 	}})
 }

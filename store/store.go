@@ -65,6 +65,10 @@ func (s *Store) ClockOffset() time.Duration { return s.db.ClockOffset() }
 // Sessions returns how many connections to the database there are.
 func (s *Store) Sessions() db.Sessions { return s.db.Sessions() }
 
+// Shrink gives memory back that was not worth having since the last call. A server calls
+// it at intervals.
+func (s *Store) Shrink() { s.db.Shrink() }
+
 // HintsLive reports whether other processes' hints arrive.
 func (s *Store) HintsLive() bool { return s.hints.Live() }
 

@@ -17,6 +17,13 @@ const (
 	memoryPause = time.Second
 )
 
+// A process that allocates less than quietRate in a pause is idle. Its garbage would stay
+// until there are 16 MB of it; an idle process gives back what is more than idleGarbage.
+const (
+	quietRate   = 1 << 20
+	idleGarbage = 4 << 20
+)
+
 // setGCPercent sets how often the garbage collector runs, unless the
 // environment sets it.
 func setGCPercent() {
@@ -34,8 +41,15 @@ func boundMemory(ctx context.Context) {
 	}
 	tick := time.NewTicker(memoryPause)
 	defer tick.Stop()
-	for limit := int64(0); ; {
-		if next := memoryLimit(living()); next != limit {
+	limit, last := int64(0), readMemory()
+	for {
+		now := readMemory()
+		if now.wasteful(last) {
+			debug.FreeOSMemory()
+			now = readMemory()
+		}
+		last = now
+		if next := memoryLimit(now.living); next != limit {
 			limit = next
 			debug.SetMemoryLimit(limit)
 		}
@@ -54,16 +68,28 @@ func memoryLimit(living int64) int64 {
 	return max(softMemory, (2*living+step-1)/step*step)
 }
 
-// living returns the live bytes of the last collection, with stacks and the
-// runtime's own memory.
-func living() int64 {
+// memory is what the runtime says of itself, in bytes.
+type memory struct {
+	living    int64 // live at the last collection, with stacks and the runtime's own memory
+	garbage   int64 // of the heap, held beside what lives
+	allocated int64 // since the start
+}
+
+func readMemory() memory {
 	all := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/memory/classes/metadata/other:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/gc/heap/allocs:bytes"},
 	}
 	metrics.Read(all)
-	var n int64
-	for _, s := range all {
-		n += int64(s.Value.Uint64())
+	n := make([]int64, len(all))
+	for i, s := range all {
+		n[i] = int64(s.Value.Uint64())
 	}
-	return n
+	return memory{living: n[0] + n[1] + n[2], garbage: n[3] + n[4] + n[5] - n[0], allocated: n[6]}
+}
+
+// wasteful reports whether the process did little since last, and holds garbage.
+func (m memory) wasteful(last memory) bool {
+	return m.allocated-last.allocated < quietRate && m.garbage > idleGarbage
 }

@@ -163,7 +163,28 @@ func TestTheMemoryLimitFollowsWhatLives(t *testing.T) {
 			t.Errorf("%d MB live: a limit of %d MB, want %d", living>>20, got>>20, want>>20)
 		}
 	}
-	if n := living(); n < 1<<20 || n > 10<<30 {
+	if n := readMemory().living; n < 1<<20 || n > 10<<30 {
 		t.Errorf("%d bytes live", n)
+	}
+}
+
+// A process that does little gives garbage back; one that works keeps it for its next
+// requests, and so does one that has little of it.
+func TestAnIdleProcessGivesItsGarbageBack(t *testing.T) {
+	t.Parallel()
+	last := memory{allocated: 100 << 20}
+	for _, c := range []struct {
+		name               string
+		allocated, garbage int64
+		wasteful           bool
+	}{
+		{"idle, with garbage", 0, idleGarbage + 1, true},
+		{"idle, with little garbage", 0, idleGarbage, false},
+		{"at work", quietRate, 16 << 20, false},
+	} {
+		now := memory{garbage: c.garbage, allocated: last.allocated + c.allocated}
+		if got := now.wasteful(last); got != c.wasteful {
+			t.Errorf("%s: %v", c.name, got)
+		}
 	}
 }

@@ -47,6 +47,13 @@ func (d *DB) Sessions() (s Sessions) {
 	return s
 }
 
+// Shrink lets connections that rest give memory back, where the engine holds any.
+func (d *DB) Shrink() {
+	if e, ok := d.engine.(interface{ Shrink() }); ok {
+		e.Shrink()
+	}
+}
+
 // Sessions counts connections.
 type Sessions struct{ ReadUsed, ReadIdle, WriteUsed, WriteIdle int }
 
