@@ -26,7 +26,7 @@ for target; do
 	# The version and the commit come from git, by the go command itself: 'till version' prints them.
 	GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o "$work/$name/till" ./cmd/till
 	cp LICENSE README.md CHANGELOG.md "$work/$name/"
-	[ "$os" != linux ] || cp -r deploy/systemd "$work/$name/"
+	[ "$os" != linux ] || { cp -r deploy/systemd "$work/$name/" && install -D -m 644 -t "$work/$name/etc" deploy/deb/till.env deploy/deb/till.toml; }
 	find "$work/$name" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 	tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --format=gnu -cf - "$name" | gzip -n9 >"$out/$name.tar.gz"
 	(cd tools && go run ./sbom -sum ../go.sum "$work/$name/till") >"$out/$name.cdx.json"

@@ -100,24 +100,21 @@ func TestTheProxiesOfTheGuide(t *testing.T) {
 			lines := beginStreaming(t, received)
 			r, _ := behindOne(t)
 			front := begin(t, string(page), proxied{api: lines, admin: r.AdminAddr().String()})
-			q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+front+"/v1/transactions", nil)
-			if err != nil {
-				t.Fatal(err)
+			for _, path := range []string{"/v1/transactions", "/console/c/shop/live"} {
+				readStream(t, "https://"+front+path, received)
 			}
-			answer, err := from(t, "127.0.0.2").Do(q)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer answer.Body.Close()
-			text := bufio.NewReader(answer.Body)
-			for n := range streamedLines { // the next line is written when this one has come
-				if line, err := text.ReadString('\n'); err != nil || line != streamedLine(n) {
-					t.Fatalf("line %d: %q %v", n, line, err)
+		})
+		t.Run(name+" shows the console", func(t *testing.T) {
+			t.Parallel()
+			c := testConfig(t)
+			c.BaseURL = "https://pay.example.com/v1"
+			r := start(t, c)
+			front := begin(t, string(page), proxied{api: r.Addr().String(), admin: r.AdminAddr().String()})
+			for path, text := range map[string]string{"/console/enter": "<form", "/console/invitation/x": "<main", "/phone/x": "<main", "/docs/": "<main"} {
+				answer, body := fetch(t, from(t, "127.0.0.2"), "https://"+front+path, "")
+				if answer.Header.Get("Content-Security-Policy") == "" || !strings.Contains(body, text) {
+					t.Errorf("%s is answered by the proxy: %s", path, answer.Status)
 				}
-				received <- true
-			}
-			if rest, err := io.ReadAll(text); err != nil || len(rest) > 0 {
-				t.Errorf("after the last line: %q %v", rest, err)
 			}
 		})
 		t.Run(name+" sends a POST once", func(t *testing.T) {
@@ -130,6 +127,30 @@ func TestTheProxiesOfTheGuide(t *testing.T) {
 				t.Errorf("%d posts, answered %s", posts.Load(), answer.Status)
 			}
 		})
+	}
+}
+
+// readStream reads lines that a server writes one by one, each after the one before has come.
+func readStream(t *testing.T, url string, received chan<- bool) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := from(t, "127.0.0.2").Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text := bufio.NewReader(answer.Body)
+	for n := range streamedLines {
+		if line, err := text.ReadString('\n'); err != nil || line != streamedLine(n) {
+			t.Fatalf("%s: line %d: %q %v", url, n, line, err)
+		}
+		received <- true
+	}
+	if rest, err := io.ReadAll(text); err != nil || len(rest) > 0 {
+		t.Errorf("%s: after the last line: %q %v", url, rest, err)
 	}
 }
 

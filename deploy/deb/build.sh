@@ -15,7 +15,7 @@ for unit in "$here"/systemd/*; do
 	install -D -m 644 "$unit" "$root/usr/lib/systemd/system/$(basename "$unit")"
 done
 install -D -m 644 "$here/deb/sysusers.conf" "$root/usr/lib/sysusers.d/till.conf"
-install -D -m 644 "$here/deb/till.env" "$root/usr/share/doc/till/examples/till.env"
+install -D -m 644 -t "$root/usr/share/till" "$here/deb/till.env" "$here/deb/till.toml" # what postinst puts into /etc/till
 install -D -m 644 "$here/deb/copyright" "$root/usr/share/doc/till/copyright"
 install -d -m 755 "$root/DEBIAN" "$root/usr/share/man/man1" "$root/usr/share/lintian/overrides"
 # A program that needs no library of the machine is the point of it.

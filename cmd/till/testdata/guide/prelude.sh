@@ -98,11 +98,12 @@ three_cases() {
 # systemd is played: the service is till serve with the settings in till.env, as the unit has it.
 systemctl() {
 	case "$*" in
-	"stop till") stop ;;
-	"start till" | "enable --now till")
+	"stop till") SERVER=${SERVICE:-$SERVER} && stop ;;
+	"start till" | "enable --now till.socket till.service")
 		(set -a && . "$MACHINE/etc/till/till.env" && exec till serve) >service.log 2>&1 &
-		SERVER=$!
+		SERVER=$! SERVICE=$!
 		;;
+	"restart till") systemctl stop till && systemctl start till ;;
 	daemon-reload) ;;
 	*) fail "systemctl $* is not played here" ;;
 	esac
