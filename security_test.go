@@ -57,4 +57,10 @@ func TestSecurityRestsOnTestsThatExist(t *testing.T) {
 			}
 		}
 	}
+	_, console, _ := strings.Cut(string(text), "\n## The console\n")
+	for _, m := range testName.FindAllStringSubmatch(console, -1) {
+		if len(where[m[1]]) == 0 {
+			t.Errorf("the console: there is no test %s", m[1])
+		}
+	}
 }

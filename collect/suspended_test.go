@@ -7,7 +7,11 @@ import (
 
 	"till"
 	accounting "till/account"
+	"till/collect"
+	"till/engine"
 	"till/provider/sandbox"
+	"till/store"
+	"till/store/storetest"
 )
 
 // A suspended client's customers are asked for nothing more: a payment that was
@@ -52,4 +56,47 @@ func TestASuspendedClientsUnsentPaymentsAreNotSent(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Suspension is decided in the commit of a create, whatever a door in front of it
+// believed: nothing is written and nothing is sent. A key that has made a payment before
+// still gets its answer.
+func TestASuspendedClientMakesNoPayment(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		client, other, c := storetest.NewClient(t, s, till.Test), storetest.NewClient(t, s, till.Test), storetest.NewCollector(t, s)
+		who := func(c *till.Client) engine.Client { // as it was read before the suspension
+			return engine.Client{Client: c, Enabled: func(string) bool { return true }, Actor: "person:Brice"}
+		}
+		before := deskRequest(till.NewID(s.Now()).String(), "5000")
+		first, err := c.Create(t.Context(), who(client), before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		accounts := accounting.New(s, nil)
+		if err := accounts.Suspend(t.Context(), client.ID, "cli:awa"); err != nil {
+			t.Fatal(err)
+		}
+		person, after := till.NewID(s.Now()), deskRequest(till.NewID(s.Now()).String(), "5000")
+		for name, create := range map[string]func() (collect.Created, error){
+			"by a program":   func() (collect.Created, error) { return c.Create(t.Context(), who(client), after) },
+			"at the counter": func() (collect.Created, error) { return c.CreateAtDesk(t.Context(), who(client), person, after) },
+		} {
+			if made, err := create(); till.ErrorCode(err) != till.CodeClientSuspended {
+				t.Errorf("%s: %+v, %v", name, made.Payment, err)
+			}
+		}
+		if again, err := c.Create(t.Context(), who(client), before); err != nil || !again.Replayed || again.Payment.ID != first.Payment.ID {
+			t.Errorf("a payment from before: %+v, %v", again, err)
+		}
+		if _, err := c.Create(t.Context(), who(other), deskRequest(till.NewID(s.Now()).String(), "5000")); err != nil {
+			t.Errorf("another client: %v", err)
+		}
+		if err := accounts.Resume(t.Context(), client.ID, "cli:awa"); err != nil {
+			t.Fatal(err)
+		}
+		if made, err := c.Create(t.Context(), who(client), after); err != nil || made.Replayed {
+			t.Errorf("resumed: %+v, %v", made, err)
+		}
+	})
 }

@@ -71,6 +71,11 @@ func (v *visit) postEndpointState() error {
 		return err
 	}
 	on := v.r.PostFormValue("on") != ""
+	if on {
+		if err := v.checkActive(); err != nil {
+			return err
+		}
+	}
 	_, err = v.k.Endpoints.Patch(v.r.Context(), v.client, id, &webhook.Request{Enabled: &on}, v.requester())
 	return v.after(path, map[bool]string{true: "endpoint_on", false: "endpoint_off"}[on], err)
 }

@@ -31,6 +31,7 @@ var (
 	errProof     = &pageError{http.StatusForbidden, "proof"}
 	errAllowed   = &pageError{http.StatusForbidden, "allowed"}
 	errPhoneOver = &pageError{http.StatusGone, "phone"}
+	errSuspended = &pageError{http.StatusForbidden, "suspended"}
 	errElse      = &pageError{http.StatusForbidden, "refused"}
 )
 
@@ -121,6 +122,8 @@ func (v *visit) pageError(err error) *pageError {
 		return errInput
 	case till.CodeServiceUnavailable:
 		return errAway
+	case till.CodeClientSuspended:
+		return errSuspended
 	}
 	if errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownCommit) || errors.Is(err, context.DeadlineExceeded) {
 		return errAway

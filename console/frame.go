@@ -31,6 +31,7 @@ type Frame struct {
 	Client  *till.Client // nil: the page is of no merchant
 	Name    string       // of the merchant, as people call it
 	Test    bool
+	Stopped bool // the merchant is suspended
 	Looks   bool // the person sees the merchant by a role of the house
 	Base    string
 	Stream  string // the address of the live hints; "": none
@@ -101,6 +102,7 @@ func (v *visit) frame(title, key string) *Frame {
 		return f
 	}
 	f.Base, f.Name, f.Test, f.Looks = v.clientPath(""), v.clientName(), v.client.Mode == till.Test, v.session.Looks(v.client.ID)
+	f.Stopped = v.client.Suspended
 	f.Stream, f.Finds = v.clientPath("/live"), v.may(people.PaymentsSee)
 	if n := v.r.URL.Query().Get("done"); n != "" && v.words.Has("done."+n) {
 		f.Notice = v.words.T("done." + n)

@@ -130,6 +130,11 @@ func (v *visit) postWithdraw() error {
 
 // postRole is POST …/people/role.
 func (v *visit) postRole() error {
+	if v.r.PostFormValue("role") != "" { // to take one away is always possible
+		if err := v.checkActive(); err != nil {
+			return err
+		}
+	}
 	return v.back(v.peoplePath(), "role", v.k.People.SetRole(v.r.Context(), v.session, v.client, v.chosen("person"), till.Role(v.r.PostFormValue("role"))))
 }
 

@@ -28,6 +28,10 @@ type Route struct {
 	// TestOnly routes are 404 for live merchants.
 	TestOnly bool
 
+	// WhileSuspended says that an act works for a suspended merchant: it neither
+	// moves money nor gives access. Pages to read always work.
+	WhileSuspended bool
+
 	handle func(v *visit) error
 }
 
@@ -78,10 +82,10 @@ func init() {
 
 		{Method: http.MethodGet, Path: "/c/{client}/people", For: Staff, May: people.PeopleManage, handle: (*visit).people},
 		{Method: http.MethodPost, Path: "/c/{client}/people/invite", For: Staff, May: people.PeopleManage, Fresh: true, handle: (*visit).postInvite},
-		{Method: http.MethodPost, Path: "/c/{client}/people/withdraw", For: Staff, May: people.PeopleManage, Fresh: true, handle: (*visit).postWithdraw},
-		{Method: http.MethodPost, Path: "/c/{client}/people/role", For: Staff, May: people.PeopleManage, Fresh: true, handle: (*visit).postRole},
+		{Method: http.MethodPost, Path: "/c/{client}/people/withdraw", For: Staff, May: people.PeopleManage, Fresh: true, WhileSuspended: true, handle: (*visit).postWithdraw},
+		{Method: http.MethodPost, Path: "/c/{client}/people/role", For: Staff, May: people.PeopleManage, Fresh: true, WhileSuspended: true, handle: (*visit).postRole},
 		{Method: http.MethodPost, Path: "/c/{client}/people/reset", For: Staff, May: people.PeopleManage, Fresh: true, handle: (*visit).postReset},
-		{Method: http.MethodPost, Path: "/c/{client}/people/end", For: Staff, May: people.PeopleManage, Fresh: true, handle: (*visit).postEnd},
+		{Method: http.MethodPost, Path: "/c/{client}/people/end", For: Staff, May: people.PeopleManage, Fresh: true, WhileSuspended: true, handle: (*visit).postEnd},
 		{Method: http.MethodPost, Path: "/c/{client}/people/factor", For: Staff, May: people.PolicySet, Fresh: true, handle: (*visit).postFactor},
 
 		{Method: http.MethodPost, Path: "/me/language", For: SignedIn, handle: (*visit).setLanguage},
@@ -94,15 +98,15 @@ func init() {
 		{Method: http.MethodGet, Path: "/c/{client}/payments.csv", For: Staff, May: people.Export, handle: (*visit).paymentsCSV},
 		{Method: http.MethodGet, Path: "/c/{client}/payouts.csv", For: Staff, May: people.WalletsSee, handle: (*visit).payoutsCSV},
 		{Method: http.MethodGet, Path: "/c/{client}/payments/export", For: Staff, May: people.ExportPhones, handle: (*visit).paymentsExport},
-		{Method: http.MethodPost, Path: "/c/{client}/payments/export", For: Staff, May: people.ExportPhones, Fresh: true, handle: (*visit).paymentsExport},
+		{Method: http.MethodPost, Path: "/c/{client}/payments/export", For: Staff, May: people.ExportPhones, Fresh: true, WhileSuspended: true, handle: (*visit).paymentsExport},
 		{Method: http.MethodGet, Path: "/c/{client}/payouts/export", For: Staff, May: people.ExportPhones, handle: (*visit).payoutsExport},
-		{Method: http.MethodPost, Path: "/c/{client}/payouts/export", For: Staff, May: people.ExportPhones, Fresh: true, handle: (*visit).payoutsExport},
+		{Method: http.MethodPost, Path: "/c/{client}/payouts/export", For: Staff, May: people.ExportPhones, Fresh: true, WhileSuspended: true, handle: (*visit).payoutsExport},
 		{Method: http.MethodGet, Path: "/c/{client}/payments/{id}", For: Staff, May: people.PaymentsSee, handle: (*visit).payment},
 		{Method: http.MethodGet, Path: "/c/{client}/payments/{id}/receipt", For: Staff, May: people.Collect, handle: (*visit).receipt},
 		{Method: http.MethodGet, Path: "/c/{client}/payments/{id}/note", For: Staff, May: people.NotesWrite, handle: (*visit).paymentNote},
-		{Method: http.MethodPost, Path: "/c/{client}/payments/{id}/note", For: Staff, May: people.NotesWrite, handle: (*visit).paymentNote},
+		{Method: http.MethodPost, Path: "/c/{client}/payments/{id}/note", For: Staff, May: people.NotesWrite, WhileSuspended: true, handle: (*visit).paymentNote},
 		{Method: http.MethodGet, Path: "/c/{client}/payouts/{id}/note", For: Staff, May: people.NotesWrite, handle: (*visit).payoutNote},
-		{Method: http.MethodPost, Path: "/c/{client}/payouts/{id}/note", For: Staff, May: people.NotesWrite, handle: (*visit).payoutNote},
+		{Method: http.MethodPost, Path: "/c/{client}/payouts/{id}/note", For: Staff, May: people.NotesWrite, WhileSuspended: true, handle: (*visit).payoutNote},
 		{Method: http.MethodGet, Path: "/c/{client}/collect", For: Staff, May: people.Collect, handle: (*visit).collect},
 		{Method: http.MethodPost, Path: "/c/{client}/collect", For: Staff, May: people.Collect, handle: (*visit).postCollect},
 		{Method: http.MethodGet, Path: "/c/{client}/collect/mine", For: Staff, May: people.Collect, handle: (*visit).mine},
@@ -112,36 +116,36 @@ func init() {
 		{Method: http.MethodGet, Path: "/c/{client}/wallets", For: Staff, May: people.WalletsSee, handle: (*visit).wallets},
 		{Method: http.MethodGet, Path: "/c/{client}/wallets/{currency}", For: Staff, May: people.WalletsSee, handle: (*visit).statement},
 		{Method: http.MethodGet, Path: "/c/{client}/wallets/{currency}/statement.csv", For: Staff, May: people.WalletsSee, handle: (*visit).statementCSV},
-		{Method: http.MethodPost, Path: "/c/{client}/search", For: Staff, May: people.PaymentsSee, handle: (*visit).postSearch},
+		{Method: http.MethodPost, Path: "/c/{client}/search", For: Staff, May: people.PaymentsSee, WhileSuspended: true, handle: (*visit).postSearch},
 		{Method: http.MethodGet, Path: "/c/{client}/search", For: Staff, May: people.PaymentsSee, handle: (*visit).search},
 		{Method: http.MethodGet, Path: "/c/{client}/webhooks", For: Staff, May: people.WebhooksSee, handle: (*visit).webhooks},
 		{Method: http.MethodPost, Path: "/c/{client}/webhooks", For: Staff, May: people.WebhooksManage, handle: (*visit).postWebhook},
 		{Method: http.MethodGet, Path: "/c/{client}/webhooks/{endpoint}", For: Staff, May: people.WebhooksSee, handle: (*visit).webhookEndpoint},
 		{Method: http.MethodGet, Path: "/c/{client}/webhooks/{endpoint}/events/{n}", For: Staff, May: people.WebhooksSee, handle: (*visit).webhookEvent},
 		{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/edit", For: Staff, May: people.WebhooksManage, handle: (*visit).postEndpointEdit},
-		{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/state", For: Staff, May: people.WebhooksManage, handle: (*visit).postEndpointState},
+		{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/state", For: Staff, May: people.WebhooksManage, WhileSuspended: true, handle: (*visit).postEndpointState},
 		{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/rotate", For: Staff, May: people.WebhooksManage, handle: (*visit).postEndpointRotate},
-		{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/delete", For: Staff, May: people.WebhooksManage, handle: (*visit).postEndpointDelete},
+		{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/delete", For: Staff, May: people.WebhooksManage, WhileSuspended: true, handle: (*visit).postEndpointDelete},
 		{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/test", For: Staff, May: people.WebhooksResend, handle: (*visit).postEndpointTest},
 		{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/again", For: Staff, May: people.WebhooksResend, handle: (*visit).postEndpointAgain},
 		{Method: http.MethodGet, Path: "/c/{client}/keys", For: Staff, May: people.KeysManage, handle: (*visit).keys},
 		{Method: http.MethodPost, Path: "/c/{client}/keys", For: Staff, May: people.KeysManage, Fresh: true, handle: (*visit).postKey},
 		{Method: http.MethodPost, Path: "/c/{client}/keys/rotate", For: Staff, May: people.KeysManage, Fresh: true, handle: (*visit).postKeyRotate},
-		{Method: http.MethodPost, Path: "/c/{client}/keys/revoke", For: Staff, May: people.KeysManage, Fresh: true, handle: (*visit).postKeyRevoke},
+		{Method: http.MethodPost, Path: "/c/{client}/keys/revoke", For: Staff, May: people.KeysManage, Fresh: true, WhileSuspended: true, handle: (*visit).postKeyRevoke},
 		{Method: http.MethodGet, Path: "/c/{client}/audit", For: Staff, May: people.AuditSee, handle: (*visit).audit},
 		{Method: http.MethodGet, Path: "/c/{client}/audit.csv", For: Staff, May: people.AuditSee, handle: (*visit).auditCSV},
 		{Method: http.MethodGet, Path: "/house/audit", For: House, May: people.HouseAudit, handle: (*visit).audit},
 		{Method: http.MethodGet, Path: "/house/audit.csv", For: House, May: people.HouseAudit, handle: (*visit).auditCSV},
 		{Method: http.MethodGet, Path: "/c/{client}/settings", For: Staff, May: people.WalletsSee, handle: (*visit).settings},
 		{Method: http.MethodPost, Path: "/c/{client}/settings", For: Staff, May: people.PolicySet, Fresh: true, handle: (*visit).postSettings},
-		{Method: http.MethodPost, Path: "/c/{client}/payments/{id}/phone", For: Staff, May: people.PhonesSee, handle: (*visit).revealPayment},
-		{Method: http.MethodPost, Path: "/c/{client}/payouts/{id}/phone", For: Staff, May: people.PhonesSee, handle: (*visit).revealPayout},
+		{Method: http.MethodPost, Path: "/c/{client}/payments/{id}/phone", For: Staff, May: people.PhonesSee, WhileSuspended: true, handle: (*visit).revealPayment},
+		{Method: http.MethodPost, Path: "/c/{client}/payouts/{id}/phone", For: Staff, May: people.PhonesSee, WhileSuspended: true, handle: (*visit).revealPayout},
 		{Method: http.MethodGet, Path: "/c/{client}/sandbox", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).sandbox},
 		{Method: http.MethodGet, Path: "/c/{client}/sandbox/phone", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).ownPhone},
 		{Method: http.MethodPost, Path: "/c/{client}/sandbox/order", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).placeOrder},
-		{Method: http.MethodPost, Path: "/c/{client}/sandbox/choose", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).chooseNumber},
-		{Method: http.MethodPost, Path: "/c/{client}/sandbox/answer", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).answerPrompt},
-		{Method: http.MethodPost, Path: "/c/{client}/sandbox/handset", For: Staff, May: people.SandboxUse, TestOnly: true, handle: (*visit).setHandset},
+		{Method: http.MethodPost, Path: "/c/{client}/sandbox/choose", For: Staff, May: people.SandboxUse, TestOnly: true, WhileSuspended: true, handle: (*visit).chooseNumber},
+		{Method: http.MethodPost, Path: "/c/{client}/sandbox/answer", For: Staff, May: people.SandboxUse, TestOnly: true, WhileSuspended: true, handle: (*visit).answerPrompt},
+		{Method: http.MethodPost, Path: "/c/{client}/sandbox/handset", For: Staff, May: people.SandboxUse, TestOnly: true, WhileSuspended: true, handle: (*visit).setHandset},
 		{Method: http.MethodGet, Path: "/c/{client}/live", For: Staff, May: people.Member, handle: (*visit).live},
 	}
 }

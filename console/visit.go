@@ -142,8 +142,22 @@ func (v *visit) enterClient() error {
 	if v.grant = v.session.May(v.client, v.route.May); v.grant == people.None {
 		return &people.Refusal{Code: people.NotAllowed, Need: v.route.May}
 	}
+	if v.r.Method == http.MethodPost && !v.route.WhileSuspended {
+		if err := v.checkActive(); err != nil {
+			return err
+		}
+	}
 	if v.session.Looks(v.client.ID) {
 		return v.k.noteLook(v)
+	}
+	return nil
+}
+
+// checkActive refuses an act of a suspended merchant. What asks for money is
+// decided once more in its commit.
+func (v *visit) checkActive() error {
+	if v.client != nil && v.client.Suspended {
+		return errSuspended
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +46,19 @@ type world struct {
 	visitor people.Session
 
 	hook till.ID // an endpoint, for the paths of routes
+
+	sends atomic.Int64 // how many payments the operator was sent
+}
+
+// sentTo counts what reaches an operator.
+type sentTo struct {
+	*sandbox.Operator
+	sends *atomic.Int64
+}
+
+func (o sentTo) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
+	o.sends.Add(1)
+	return o.Operator.Submit(ctx, r)
 }
 
 const testBase = "http://localhost:8080/v1"
@@ -76,7 +90,7 @@ func newWorld(t testing.TB, engineOf storetest.Engine) *world {
 	}
 	w.accounts = account.New(w.store, nil)
 	routes := engine.ByMode(func(till.Mode, string, string, string) string { return "sandbox" })
-	w.collector = collect.New(engine.Config{Store: w.store, Secret: secret, Connections: map[string]provider.Provider{"sandbox": w.operator}, Routes: routes})
+	w.collector = collect.New(engine.Config{Store: w.store, Secret: secret, Connections: map[string]provider.Provider{"sandbox": sentTo{w.operator, &w.sends}}, Routes: routes})
 	w.payouts = payout.New(engine.Config{Store: w.store, Secret: secret, Connections: map[string]provider.Provider{"sandbox": w.operator.Payouts()}, Routes: routes})
 	folk, err := people.New(people.Config{Store: w.store, Secret: secret, Origin: "http://localhost:8080"})
 	if err != nil {

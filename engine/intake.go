@@ -201,7 +201,7 @@ func (p *Processor[R]) createBatch(ctx context.Context, own *batch.Batcher[*Crea
 	}
 	return p.c.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		defer recoverToError(&err) // a call that panics must not fail the others
-		heads, err := tx.LockHeads(ctx, clients)
+		heads, suspended, err := tx.LockMakers(ctx, clients)
 		if err != nil {
 			return err
 		}
@@ -216,11 +216,41 @@ func (p *Processor[R]) createBatch(ctx context.Context, own *batch.Batcher[*Crea
 			}
 			call.begin()
 		}
-		if err := p.insert(ctx, tx, heads, *batch); err != nil {
+		calls, err := p.rejectSuspended(ctx, tx, suspended, *batch)
+		if err != nil || len(calls) == 0 {
+			return err
+		}
+		if err := p.insert(ctx, tx, heads, calls); err != nil {
 			return err
 		}
 		return p.journalCommitting(ctx, tx, *batch)
 	})
+}
+
+// rejectSuspended returns the calls of clients that are not suspended. The others make
+// nothing, whoever let them in; a key that made a row before still gets its replay.
+func (p *Processor[R]) rejectSuspended(ctx context.Context, tx *store.Tx, suspended map[till.ID]bool, calls []*CreateCall[R]) ([]*CreateCall[R], error) {
+	if len(suspended) == 0 {
+		return calls, nil
+	}
+	var none R
+	var active []*CreateCall[R]
+	for _, call := range calls {
+		if !suspended[call.Client.ID] {
+			active = append(active, call)
+			continue
+		}
+		row, err := p.table.ByKey(ctx, tx, call.Client.ID, call.Key)
+		if err != nil {
+			return nil, err
+		}
+		if row == none {
+			call.Reject(&till.Error{Code: till.CodeClientSuspended})
+			continue
+		}
+		call.AdoptExisting(row, p.table.AsCreated)
+	}
+	return active, nil
 }
 
 // Unavailable turns a database error into the error that a client sees. It logs the cause,

@@ -26,7 +26,7 @@ func TestHoldsThatComeAndGoPayOnce(t *testing.T) {
 			working.Go(func() {
 				for i := range rounds() {
 					c, err := w.masters[i%2].Create(t.Context(), anyMethod(client), request(t, till.NewID(till.TimeOf(time.Now())).String(), "4567", "100"))
-					if till.ErrorCode(err) == till.CodePayoutsHeld {
+					if code := till.ErrorCode(err); code == till.CodePayoutsHeld || code == till.CodeClientSuspended {
 						time.Sleep(5 * time.Millisecond)
 						continue
 					}

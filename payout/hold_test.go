@@ -322,3 +322,15 @@ func TestAHoldStopsASecondSend(t *testing.T) {
 		}
 	})
 }
+
+// A suspended client makes no payout, whoever let the call in, and is told so: it is no
+// hold that ends by itself.
+func TestASuspendedClientMakesNoPayout(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{Window: time.Minute}, func(t *testing.T, w *world) {
+		w.suspend()
+		if p, err := w.try("4567", 1000); till.ErrorCode(err) != till.CodeClientSuspended {
+			t.Errorf("got %+v, %v", p, err)
+		}
+	})
+}

@@ -108,6 +108,21 @@ func (tx *Tx) LockHeads(ctx context.Context, clients []till.ID) (map[till.ID]*He
 	return tx.lockHeads(ctx, nil, clients)
 }
 
+// LockMakers is LockHeads for creates, and says which of the clients are
+// suspended. It reads that after the locks are held, in the same round trip: who
+// suspends a client holds its head, too.
+func (tx *Tx) LockMakers(ctx context.Context, clients []till.ID) (heads map[till.ID]*Head, suspended map[till.ID]bool, err error) {
+	ids := sortedIDs(clients)
+	suspended = make(map[till.ID]bool)
+	heads, err = tx.lockHeads(ctx, nil, ids, db.Statement{SQL: selectHoldsOf, Rows: idArgs(ids),
+		Scan: func(i int, r db.Row) error {
+			h, err := scanHold(r)
+			suspended[ids[i]] = suspended[ids[i]] || h.Cause == HoldSuspended
+			return err
+		}})
+	return heads, suspended, err
+}
+
 // LockLogs is LockHeads for whoever only writes audit rows: the house has a log
 // too.
 func (tx *Tx) LockLogs(ctx context.Context, clients []till.ID) (map[till.ID]*Head, error) {
