@@ -158,7 +158,7 @@ func (p *People) spend(ctx context.Context, tx *store.Tx, v Visit, inv *store.In
 		return "", nil, err
 	}
 	if n.ceremony != nil {
-		if err := p.spendStep(ctx, tx, n.Step, n.ceremony); err != nil {
+		if err := p.spendStep(ctx, tx, n.ceremony); err != nil {
 			return "", nil, err
 		}
 	}

@@ -139,8 +139,8 @@ func (p *People) openCeremony(kind, stepText string) (*step, *webauthn.SessionDa
 }
 
 // spendStep lets a step end one ceremony only.
-func (p *People) spendStep(ctx context.Context, tx *store.Tx, stepText string, st *step) error {
-	first, err := tx.UseOnce(ctx, hashOf(stepText), st.Expires)
+func (p *People) spendStep(ctx context.Context, tx *store.Tx, st *step) error {
+	first, err := tx.UseOnce(ctx, st.mark, st.Expires)
 	if err == nil && !first {
 		err = refuse(StepOver)
 	}
@@ -198,7 +198,7 @@ func (p *People) SignInPasskey(ctx context.Context, v Visit, stepText string, an
 		return Entry{}, p.refuseSignIn(ctx, person, memberships, "from outside of the house's networks", NotFromHere)
 	}
 	return p.enter(ctx, v, person, stay, "by passkey", func(tx *store.Tx) error {
-		if err := p.spendStep(ctx, tx, stepText, st); err != nil {
+		if err := p.spendStep(ctx, tx, st); err != nil {
 			return err
 		}
 		return p.usePasskey(ctx, tx, h, credential)
@@ -342,7 +342,7 @@ func (p *People) AddPasskey(ctx context.Context, v Visit, s *Session, stepText s
 		if person.Passkeys >= MaxPasskeys {
 			return refuse(TooMany)
 		}
-		if err := p.spendStep(ctx, tx, stepText, st); err != nil {
+		if err := p.spendStep(ctx, tx, st); err != nil {
 			return err
 		}
 		return tx.InsertPasskey(ctx, key)
@@ -425,7 +425,7 @@ func (p *People) checkPasskeyProof(ctx context.Context, s *Session, proof Proof)
 		return nil, refuse(PasskeyRefused)
 	}
 	return func(tx *store.Tx) error {
-		if err := p.spendStep(ctx, tx, proof.Step, st); err != nil {
+		if err := p.spendStep(ctx, tx, st); err != nil {
 			return err
 		}
 		return p.usePasskey(ctx, tx, h, credential)

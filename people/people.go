@@ -93,7 +93,7 @@ func New(c Config) (*People, error) {
 	if p.totp, err = c.Ring.Sealer(TOTPLabel); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
-	if p.steps, err = c.Ring.Sealer(stepLabel); err != nil {
+	if p.steps, err = c.Ring.BriefSealer(stepLabel); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
 	if p.codeKey, err = seal.Key(c.Secret, codeLabel); err != nil {

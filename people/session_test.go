@@ -1,12 +1,16 @@
 package people
 
 import (
+	"bytes"
+	"encoding/base64"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"till"
+	"till/internal/seal"
 )
 
 func TestSignIn(t *testing.T) {
@@ -77,7 +81,7 @@ func TestSteps(t *testing.T) {
 		w.must(err)
 		_, _, err = w.p.ConfirmTOTP(w.ctx(), home, owner.Session, e.Step, "000000")
 		w.want(err, StepOver)
-		_, err = w.p.SignInCode(w.ctx(), home, e.Step[:len(e.Step)-2]+"AA", w.nextCode(secret))
+		_, err = w.p.SignInCode(w.ctx(), home, forged(w.T, e.Step), w.nextCode(secret))
 		w.want(err, StepOver)
 		owner, err = w.p.SetPassword(w.ctx(), home, owner.Session, otherPassword)
 		w.must(err)
@@ -89,6 +93,61 @@ func TestSteps(t *testing.T) {
 		_, err = w.p.SignInCode(w.ctx(), home, e.Step, w.code(secret))
 		w.want(err, StepOver)
 	})
+}
+
+// A form that was sealed with a key of before opens nothing: who has that key
+// could write one.
+func TestAStepEndsWithTheKeyThatSealedIt(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		keys := map[int][]byte{1: []byte("a secret for tests"), 2: []byte("another secret of tests")}
+		ring, err := seal.NewRing(keys, 1, nil)
+		w.must(err)
+		w.p = w.people(Config{Ring: ring})
+		_, secret, _ := w.secured(w.client.ID, till.RoleOwner, "awa@shop.example")
+		e, err := w.p.SignIn(w.ctx(), home, "awa@shop.example", goodPassword, false)
+		w.must(err)
+		w.must(ring.Set(keys, 2, nil))
+		_, err = w.p.SignInCode(w.ctx(), home, e.Step, w.nextCode(secret))
+		w.want(err, StepOver)
+		e, err = w.p.SignIn(w.ctx(), home, "awa@shop.example", goodPassword, false)
+		w.must(err)
+		w.must(ring.Set(keys, 2, []int{1}))
+		_, err = w.p.SignInCode(w.ctx(), home, e.Step, w.nextCode(secret)) // and the app's secret still opens
+		w.must(err)
+	})
+}
+
+// forged returns a step with one bit of its bytes flipped.
+func forged(t *testing.T, text string) string {
+	t.Helper()
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed[len(sealed)-1] ^= 1
+	return base64.RawURLEncoding.EncodeToString(sealed)
+}
+
+// respelled returns other texts that a lenient decoder takes for the same bytes.
+func respelled(t *testing.T, text string) map[string]string {
+	t.Helper()
+	out := map[string]string{"a line break behind": text + "\n", "one inside": text[:7] + "\r\n" + text[7:]}
+	if spare := len(text) % 4; spare != 0 {
+		const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+		last := strings.IndexByte(letters, text[len(text)-1])
+		out["spare bits"] = text[:len(text)-1] + string(letters[last^1])
+	}
+	same, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, other := range out {
+		if b, err := base64.RawURLEncoding.DecodeString(other); err != nil || !bytes.Equal(b, same) {
+			t.Fatalf("%s: it is another step", name)
+		}
+	}
+	return out
 }
 
 func TestSessionLifetimes(t *testing.T) {
