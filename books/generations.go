@@ -175,7 +175,7 @@ func AddGeneration(ctx context.Context, s *store.Store, number int, check, first
 
 // UseGeneration makes all instances seal with a generation. It is refused while an instance
 // runs that does not hold it, and could not open what others seal. It returns false if the
-// generation is in use already.
+// generation is in use already. It ends every session and link, as RetireGeneration does.
 func UseGeneration(ctx context.Context, s *store.Store, number int, by string) (bool, error) {
 	return changeGenerations(ctx, s, by, "secret.use", func(tx *store.Tx, g *Generations) (string, error) {
 		used := g.Used()
@@ -192,7 +192,10 @@ func UseGeneration(ctx context.Context, s *store.Store, number int, by string) (
 		}
 		// The clock may have been set back.
 		at := max(tx.Now(), g.Find(used).UsedAt+1)
-		return fmt.Sprintf("from generation %d to %d", used, number), tx.UseGeneration(ctx, number, at)
+		if err := tx.UseGeneration(ctx, number, at); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("from generation %d to %d", used, number), tx.EndAllAccess(ctx)
 	})
 }
 
@@ -205,7 +208,8 @@ const maxSentCounted = 10_000
 
 // RetireGeneration ends a generation. It is refused while something needs it: it seals, a
 // value is sealed with it, or an operator may call an address of its time. It returns false
-// if the generation is retired already.
+// if the generation is retired already. It ends every session and link: whoever had the key
+// may have signed in by a form that they wrote.
 func RetireGeneration(ctx context.Context, s *store.Store, number int, by string) (bool, error) {
 	return changeGenerations(ctx, s, by, "secret.retire", func(tx *store.Tx, g *Generations) (string, error) {
 		used := g.Used()
@@ -222,7 +226,10 @@ func RetireGeneration(ctx context.Context, s *store.Store, number int, by string
 				return "", err
 			}
 		}
-		return fmt.Sprintf("generation %d", number), tx.RetireGeneration(ctx, number)
+		if err := tx.RetireGeneration(ctx, number); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("generation %d", number), tx.EndAllAccess(ctx)
 	})
 }
 

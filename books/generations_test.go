@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"till"
 	"till/books"
@@ -94,8 +95,34 @@ func TestGenerationsGoByTheirOrder(t *testing.T) {
 		update(func(tx *store.Tx) error {
 			return tx.PutCertificate(ctx, "pay.example.com", []byte("\x02sealed"), false)
 		})
+		access := func(want bool, when string) {
+			t.Helper()
+			err := s.View(ctx, func(tx *store.Tx) error {
+				session, _, _, _, err := tx.Session(ctx, [32]byte{1})
+				if err != nil {
+					return err
+				}
+				link, err := tx.Invitation(ctx, [32]byte{2})
+				if err == nil && ((session != nil) != want || link.WithdrawnAt.IsZero() != want) {
+					t.Errorf("%s: the session is there: %v; the link: %+v", when, session != nil, link)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		person := till.NewID(start)
+		update(func(tx *store.Tx) error {
+			return errors.Join(
+				tx.InsertPerson(ctx, &store.Person{Person: till.Person{ID: person, Login: "awa@shop.example", Name: "Awa", Language: "en", CreatedAt: start}}),
+				tx.InsertSession(ctx, &store.Session{TokenHash: [32]byte{1}, ID: till.NewID(start), Person: person, StartedAt: start, SeenAt: start, ExpiresAt: start.Add(time.Hour), Idle: time.Hour}),
+				tx.InsertInvitation(ctx, &store.Invitation{TokenHash: [32]byte{2}, ID: till.NewID(start), Kind: "join", Role: till.RoleAdmin, Name: "Jean", InvitedBy: by, CreatedAt: start, ExpiresAt: start.Add(time.Hour)}))
+		})
+		access(true, "before the end of a generation")
 		changed, err = books.RetireGeneration(ctx, s, 1, by)
 		done("retire", changed, err, true)
+		access(false, "after it")
 		changed, err = books.RetireGeneration(ctx, s, 1, by)
 		done("retire again", changed, err, false)
 		_, err = books.UseGeneration(ctx, s, 1, by)

@@ -95,10 +95,10 @@ func New(c Config) (*Console, error) {
 	if err := k.cross.AddTrustedOrigin(k.origin); err != nil {
 		return nil, fmt.Errorf("the base URL of the console: %w", err)
 	}
-	if k.who, err = c.Ring.Sealer("console phones in addresses"); err != nil {
+	if k.who, err = c.Ring.BriefSealer("console phones in addresses"); err != nil {
 		return nil, err
 	}
-	if k.phones, err = c.Ring.Sealer("console handsets on phones"); err != nil {
+	if k.phones, err = c.Ring.BriefSealer("console handsets on phones"); err != nil {
 		return nil, err
 	}
 	for i := range phoneRoutes {

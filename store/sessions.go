@@ -174,7 +174,8 @@ func (tx *Tx) KeepSessions(ctx context.Context, person till.ID, n int) error {
 }
 
 // EndAllAccess ends every session and every open link: of an older database
-// nobody knows which of them had been ended.
+// nobody knows which of them had been ended, and after a change of the
+// installation's secret nobody knows who had the one before.
 func (tx *Tx) EndAllAccess(ctx context.Context) error {
 	if _, err := tx.db.Exec(ctx, deleteAllSessions, int64(0)); err != nil {
 		return err

@@ -135,7 +135,9 @@ func newSecretUse() *cobra.Command {
 another generation sealed, behind requests. Use it after 'till secret add', when the
 file is on every instance. If an instance runs that does not hold the generation,
 the command waits ten seconds for it and is then refused. To go back, use the
-generation before.`,
+generation before.
+
+It ends every session and open link of the console: everybody signs in again.`,
 		Example: `  till secret use 2 --by "Anne Mbemba"`,
 		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -213,7 +215,9 @@ whose operator may call back to an address of that time.
 
 Some operators call one address, which a person entered in their portal. It changes
 with the generation: enter the one that 'till connections' shows, then say so with
---callbacks-moved. Keep the old file with the backups of its time: they need it.`,
+--callbacks-moved. Keep the old file with the backups of its time: they need it.
+
+It ends every session and open link of the console: everybody signs in again.`,
 		Example: `  till secret retire 1 --callbacks-moved --by "Anne Mbemba"`,
 		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -25,6 +25,8 @@ type ringState struct {
 	keys map[int][]byte
 	used int
 	live [][]byte // the keys of generations that are not retired, the used one first
+
+	retired []int
 }
 
 // NewRing returns a ring that seals with one of its generations. Retired generations still
@@ -49,7 +51,7 @@ var errShort = errors.New("the installation's secret is too short to seal with")
 
 // Set replaces the generations, and says which one seals from now on.
 func (r *Ring) Set(generations map[int][]byte, use int, retired []int) error {
-	s := &ringState{keys: map[int][]byte{}, used: use}
+	s := &ringState{keys: map[int][]byte{}, used: use, retired: slices.Clone(retired)}
 	for g, key := range generations {
 		if g < 1 || g > MaxGeneration {
 			return fmt.Errorf("a generation is from 1 to %d, not %d", MaxGeneration, g)
@@ -97,4 +99,15 @@ func (r *Ring) Sealer(label string) (*Sealer, error) {
 		}
 	}
 	return s, nil
+}
+
+// BriefSealer is Sealer for what lives for minutes or hours and is kept nowhere: forms,
+// addresses, links. It opens what the generation in use sealed, or a newer one that other
+// instances use already. So whoever has a key that was replaced can forge nothing.
+func (r *Ring) BriefSealer(label string) (*Sealer, error) {
+	s, err := r.Sealer(label)
+	if err == nil {
+		s.brief = true
+	}
+	return s, err
 }

@@ -87,3 +87,42 @@ func TestARingSealsWithTheGenerationInUse(t *testing.T) {
 		t.Errorf("of a generation that is not here: %v", err)
 	}
 }
+
+// What lives minutes dies with the key that could forge it: it opens under the generation
+// in use, or a newer one that an instance in front uses already.
+func TestABriefSealerOpensNothingOfAReplacedGeneration(t *testing.T) {
+	t.Parallel()
+	keys := map[int][]byte{}
+	for g := 1; g <= 3; g++ {
+		keys[g] = bytes.Repeat([]byte{byte(g)}, 32)
+	}
+	at := func(use int, retired ...int) *seal.Sealer {
+		ring, err := seal.NewRing(keys, use, retired)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := ring.BriefSealer("one use")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	here := []byte("here")
+	for _, c := range []struct {
+		name        string
+		sealed, use int
+		retired     []int
+		opens       bool
+	}{
+		{"the one in use", 2, 2, nil, true},
+		{"a newer one", 3, 2, nil, true},
+		{"one that was replaced", 1, 2, nil, false},
+		{"one that is retired", 1, 2, []int{1}, false},
+		{"a newer one that is retired", 3, 2, []int{3}, false},
+	} {
+		_, err := at(c.use, c.retired...).Open(at(c.sealed).Seal([]byte("text"), here), here)
+		if (err == nil) != c.opens || err != nil && !errors.Is(err, seal.ErrSealed) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

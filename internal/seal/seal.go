@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -17,10 +18,11 @@ const (
 )
 
 // Sealer seals for one use, with the generation that its ring uses, and opens what any
-// generation of the ring sealed.
+// generation of the ring sealed, unless it is brief.
 type Sealer struct {
 	ring    *Ring
 	label   string
+	brief   bool     // see BriefSealer
 	ciphers sync.Map // from a generation's key, as a string, to its cipher.AEAD
 }
 
@@ -89,8 +91,9 @@ func (s *Sealer) Open(sealed, place []byte) ([]byte, error) {
 	if len(sealed) == 0 {
 		return nil, ErrSealed
 	}
-	key := s.ring.state.Load().keys[Generation(sealed)]
-	if key == nil {
+	state, generation := s.ring.state.Load(), Generation(sealed)
+	key := state.keys[generation]
+	if key == nil || s.brief && (generation < state.used || slices.Contains(state.retired, generation)) {
 		return nil, ErrGeneration
 	}
 	aead, err := s.cipher(key)
