@@ -49,7 +49,11 @@ func (c *exchange) served() {
 	if c.route != nil {
 		route = c.s.counts.routes[c.route]
 	}
-	route.Served(c.status, took, c.waited)
+	status := c.status
+	if c.code == till.CodeMethodUnavailable || c.code == till.CodePayoutsHeld {
+		status = meter.Closed
+	}
+	route.Served(status, took, c.waited)
 	c.trace(took)
 
 	level, others := slog.LevelDebug, int64(0)

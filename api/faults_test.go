@@ -14,6 +14,7 @@ import (
 
 	"till"
 	"till/api"
+	"till/meter"
 	"till/store"
 )
 
@@ -162,7 +163,8 @@ func want503(t *testing.T, a *httptest.ResponseRecorder) {
 func TestAClosedMethod(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, options{watched: true})
+		m := meter.New(meter.Config{})
+		w := newWorld(t, options{watched: true, meter: m})
 		defer w.stop()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -191,6 +193,13 @@ func TestAClosedMethod(t *testing.T) {
 		}
 		if a := w.do(http.MethodGet, "/v1/payment-methods", w.keys["test"], ""); !strings.Contains(a.Body.String(), `"status":"closed"`) {
 			t.Errorf("the methods: %s", a.Body)
+		}
+		page := httptest.NewRecorder()
+		m.Handler().ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		for _, want := range []string{`till_http_requests_total{code="closed",route="POST /payments"} 1`, `till_http_requests_total{code="503",route="POST /payments"} 0`} {
+			if !strings.Contains(page.Body.String(), want) {
+				t.Errorf("an operator that does not answer counts as a fault of ours: %s is missing", want)
+			}
 		}
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"till/collect"
 	"till/engine"
 	"till/internal/seal"
+	"till/meter"
 	"till/payout"
 	"till/provider"
 	"till/provider/sandbox"
@@ -58,6 +59,7 @@ type world struct {
 
 // options are what a case can choose of a world.
 type options struct {
+	meter     *meter.Meter // nil: nothing is counted
 	rate      float64
 	noSandbox bool
 	quiet     bool         // nothing is logged
@@ -124,7 +126,7 @@ func newWorld(t testing.TB, o options) *world {
 	w.makeEndpoints(o.deliver)
 	c := api.Config{
 		Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Sandbox: w.operator, Endpoints: w.endpoints,
-		BaseURL: baseURL, ErrorPages: errorPages, RateLimit: o.rate, TestQuota: o.quota, Ready: w.ready, Log: log,
+		BaseURL: baseURL, ErrorPages: errorPages, RateLimit: o.rate, TestQuota: o.quota, Ready: w.ready, Meter: o.meter, Log: log,
 	}
 	if o.noSandbox {
 		c.Sandbox = nil

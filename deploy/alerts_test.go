@@ -102,8 +102,8 @@ func TestAlertsFire(t *testing.T) {
 	}
 	tests := read(t, "prometheus/till.rules.test.yml") + read(t, "prometheus/till.rules.slow.test.yml")
 	for _, a := range alertLine.FindAllStringSubmatch(read(t, "prometheus/till.rules.yml"), -1) {
-		if n := strings.Count(tests, `alertname=\"`+a[1]+`\"`); n != 2 && n != 4 {
-			t.Errorf("%s has %d tests: one that it fires, one that it does not", a[1], n)
+		if n := strings.Count(tests, `alertname=\"`+a[1]+`\"`); n < 2 {
+			t.Errorf("%s has %d tests: at least one that it fires, and one that it does not", a[1], n)
 		}
 	}
 }

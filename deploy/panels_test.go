@@ -107,7 +107,7 @@ var dashboards = []dashboard{
 	{"service.json", "Till: service", "Requests, group commits, the database, webhooks, loops and the process.", []row{
 		{"Requests", false, []panel{
 			{"Requests a second", "reqps", "By route.", one(`sum by (route) (rate(till_http_requests_total[5m])) > 0`, "{{route}}"), line, 0, 8},
-			{"Errors a second", "reqps", "5xx by route and code. 503 is a full queue, the database, or all operators of a method.", one(`sum by (route, code) (rate(till_http_requests_total{code=~"5.."}[5m]))`, "{{route}} {{code}}"), line, 0, 8},
+			{"Errors a second", "reqps", "5xx by route and code. 503 is a full queue or the database; `closed`, which is not here, is a method without an operator.", one(`sum by (route, code) (rate(till_http_requests_total{code=~"5.."}[5m]))`, "{{route}} {{code}}"), line, 0, 8},
 			{"Time to answer", "s", "99 % of the requests were answered within this time. The objective for creates is 150 ms.", one(`histogram_quantile(0.99, sum by (route, le) (rate(till_http_request_duration_seconds_bucket{route!="wait"}[5m])))`, "{{route}}"), line, 0, 8},
 			{"Creates that are not 5xx", "percentunit", "The objective is 99.95 % in 30 days.", one(`1 - sum(rate(till_http_requests_total{route="POST /payments",code=~"5.."}[1h])) / sum(rate(till_http_requests_total{route="POST /payments"}[1h]))`, "creates"), stat, 0, 6},
 			{"In flight", "short", "Requests, long polls and exports that are being served.", []query{{`sum(till_http_in_flight)`, "requests"}, {`sum(till_polls_waiting)`, "polls"}, {`sum(till_exports_running)`, "exports"}}, line, 0, 6},

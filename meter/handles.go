@@ -9,9 +9,13 @@ import (
 
 // Route counts the requests of one route.
 type Route struct {
-	codes      [6]prometheus.Counter
+	codes      [7]prometheus.Counter
 	took, wait prometheus.Observer
 }
+
+// Closed stands for a 503 that is no fault of the service: the operators of a method cannot
+// be reached, or a person holds payouts. They have alerts of their own.
+const Closed = -1
 
 // NoRoute is the name of requests that no route answers.
 const NoRoute = "none"
@@ -50,6 +54,8 @@ func (r *Route) Served(status int, took time.Duration, waited bool) {
 	switch {
 	case status == 0:
 		i = 5
+	case status == Closed:
+		i = 6
 	case status == 429:
 		i = 2
 	case status == 503:

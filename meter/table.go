@@ -42,11 +42,11 @@ func (m *Metric) labels() []string { return strings.Fields(m.Labels) }
 
 // The lists that labels come from.
 var (
-	codes        = []string{"2xx", "4xx", "429", "500", "503", "gone"}
+	codes        = []string{"2xx", "4xx", "429", "500", "503", "gone", "closed"}
 	authReasons  = []string{"missing", "malformed", "unknown", "ended", "suspended", "address", "in_url"}
 	batches      = []string{"create", "payout", "wake", "answer", "delivery"}
 	transactions = []string{"read", "first", "behind"}
-	txResults    = []string{"ok", "again", "refused", "unavailable", "unknown_commit"}
+	txResults    = []string{"ok", "again", "refused", "disk_full", "unavailable", "unknown_commit"}
 	outcomes     = []string{"accepted", "duplicate", "rejected", "open", "not_found", "unrecognised", "asked", "success", "failed", "expired", "reversed", "error", "lease_over"}
 	callbacks    = []string{"woken", "stray", "network", "forged", "unreadable", "unavailable"}
 	deliveries   = []string{"delivered", "refused", "timeout", "unreachable", "gone", "guarded"}
@@ -67,7 +67,7 @@ func oneOf(label string, list []string) string { return label + ": " + strings.J
 
 // Table is every metric of the program.
 var Table = []Metric{
-	{"http_requests_total", Counter, "route code", "route: the routes of the API, or `none`; " + oneOf("code", codes), "Requests that were answered. A client that went away before its answer is `gone`.", false},
+	{"http_requests_total", Counter, "route code", "route: the routes of the API, or `none`; " + oneOf("code", codes), "Requests that were answered. A client that went away before its answer is `gone`; a 503 because no operator of the method can be reached, or because payouts are held, is `closed`.", false},
 	{"http_request_duration_seconds", Fast, "route", "route: the routes of payments, payouts, events, wallets and callbacks, `none`, `other`, and `wait` for long polls", "How long requests took, from the header to the last byte.", false},
 	{"http_in_flight", Gauge, "", "", "Requests that are being served.", false},
 	{"polls_waiting", Gauge, "", "", "Requests that wait for an event or a status.", false},
@@ -80,7 +80,7 @@ var Table = []Metric{
 	{"batch_queue", Gauge, "batch", oneOf("batch", batches), "Items that wait for a group commit.", false},
 	{"batch_full_total", Counter, "batch", oneOf("batch", batches), "Items that found the queue full; a create then gets 503.", false},
 
-	{"db_transactions_total", Counter, "kind result", oneOf("kind", transactions) + "; " + oneOf("result", txResults), "Transactions. `first` writes are requests', `behind` are workers'. After `unknown_commit` nobody knows whether COMMIT happened.", false},
+	{"db_transactions_total", Counter, "kind result", oneOf("kind", transactions) + "; " + oneOf("result", txResults), "Transactions. `first` writes are requests', `behind` are workers'. `disk_full` ones found no room and changed nothing; after `unknown_commit` nobody knows whether COMMIT happened.", false},
 	{"db_transaction_seconds", Fast, "kind", oneOf("kind", transactions), "How long transactions took, without the wait for their turn.", false},
 	{"db_gate_wait_seconds", Fast, "queue", "queue: first, behind", "How long write transactions waited for their turn.", false},
 	{"db_sessions", Gauge, "pool state", "pool: read, write; state: used, idle", "Connections to the database.", false},
@@ -145,7 +145,7 @@ var Table = []Metric{
 	{"drill_timestamp_seconds", Gauge, "result", "result: ok, failed", "When a backup was last restored and verified, and when that failed; 0 if there was none. On SQLite only.", true},
 	{"gauges_timestamp_seconds", Gauge, "", "", "When the numbers from the books were read.", true},
 
-	{"ready", Gauge, "", "", "1 if the database answered the last check.", false},
+	{"ready", Gauge, "", "", "1 if /readyz says so: the database answers, its disk is not full, and no journal that creates wait for fails.", false},
 	{"loop_timestamp_seconds", Gauge, "loop", "loop: the program's loops", "When a loop last finished a step.", false},
 	{"loop_late", Gauge, "loop", "loop: the program's loops", "1 if a loop is ten intervals late.", false},
 	{"panics_total", Counter, "where", oneOf("where", panicPlaces), "Panics that were caught.", false},

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/pprof"
@@ -13,7 +14,7 @@ import (
 )
 
 // admin serves what is for whoever runs the program, and for machines that watch it:
-// healthz fails if a loop is stuck, readyz if the database does not answer, metrics is for
+// healthz fails if a loop is stuck, readyz if no create can be taken, metrics is for
 // Prometheus, debug/log has the last lines of the log, and debug/pprof shows where time and
 // memory go. Health is for everybody, the rest for operators. The command line of pprof is
 // left out: it may hold the database's password.
@@ -32,7 +33,7 @@ func (s *Server) admin() http.Handler {
 			return
 		}
 		if err := s.ready.get(); err != nil {
-			writeText(w, http.StatusServiceUnavailable, "the database does not answer")
+			writeText(w, http.StatusServiceUnavailable, err.Error())
 			return
 		}
 		writeText(w, http.StatusOK, "ready")
@@ -47,6 +48,26 @@ func (s *Server) admin() http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// Why an instance is not ready: no create can be taken. The texts are told to whoever asks.
+var (
+	errNoDatabase  = errors.New("the database does not answer")
+	errDiskFull    = errors.New("the disk of the database is full")
+	errJournalSync = errors.New("the journal cannot be written, and creates wait for it")
+)
+
+// checkReady returns why no create can be taken.
+func (s *Server) checkReady() error {
+	switch {
+	case s.checkDatabase() != nil:
+		return errNoDatabase
+	case s.store.DiskFull():
+		return errDiskFull
+	case s.journal != nil && s.c.JournalSync && s.journal.Failing():
+		return errJournalSync
+	}
+	return nil
 }
 
 // checkDatabase reads one row.

@@ -114,7 +114,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		}
 	}
 	s := &Server{c: c, log: c.Log, id: till.NewID(till.TimeOf(time.Now())), reloads: loop.NewWaker(), pulses: loop.NewWaker()}
-	s.ready = &readiness{check: s.checkDatabase}
+	s.ready = &readiness{check: s.checkReady}
 	s.close = sync.OnceValue(s.undo.run)
 	steps := []func(context.Context) error{
 		s.extendPhonePatterns, s.openMeter, s.openTracer, s.lock, s.inherit, s.listen, s.openStore, s.openSecret, s.openJournal, s.openCertificates, s.openSandbox, s.openOperators,

@@ -35,6 +35,7 @@ type Store struct {
 var (
 	ErrUnknownCommit = db.ErrUnknownCommit
 	ErrUnavailable   = db.ErrUnavailable
+	ErrDiskFull      = db.ErrDiskFull
 	ErrBusy          = db.ErrBusy
 	ErrConstraint    = db.ErrConstraint
 	ErrConflict      = db.ErrConflict
@@ -68,6 +69,9 @@ func (s *Store) Sessions() db.Sessions { return s.db.Sessions() }
 // Shrink gives memory back that was not worth having since the last call. A server calls
 // it at intervals.
 func (s *Store) Shrink() { s.db.Shrink() }
+
+// DiskFull reports whether a write has found the database's disk full a short time ago.
+func (s *Store) DiskFull() bool { return s.db.DiskFull() }
 
 // HintsLive reports whether other processes' hints arrive.
 func (s *Store) HintsLive() bool { return s.hints.Live() }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -108,6 +109,7 @@ func sqliteInFilesThatMayNotGrow(t *testing.T) {
 			t.Fatalf("prlimit: %v: %s", err, out)
 		}
 	}
+	d.otherFault = true
 	d.run(func() { limit("1000000") }, func() { limit("unlimited") })
 }
 
@@ -151,7 +153,11 @@ func postgresThatSaysItsDiskIsFull(t *testing.T) {
 
 // fullDisk is a service whose database has no space for a while, with an
 // operator whose book is elsewhere.
-type fullDisk struct{ *failover }
+type fullDisk struct {
+	*failover
+	reason     string // of not being ready, beside a full disk
+	otherFault bool   // the database's disk is not full, but refuses writes or has nothing to do with it
+}
 
 func newFullDisk(t *testing.T, database string, args ...string) *fullDisk {
 	t.Helper()
@@ -161,7 +167,7 @@ func newFullDisk(t *testing.T, database string, args ...string) *fullDisk {
 		t.Fatal(err)
 	}
 	l.Close()
-	d := &fullDisk{&failover{bodies: map[string]string{}}}
+	d := &fullDisk{failover: &failover{bodies: map[string]string{}}}
 	d.killing = &killing{t: t, dir: dir, book: filepath.Join(dir, "operator.db"), database: database, answered: map[string]string{}, admin: l.Addr().String()}
 	if !store.IsPostgres(database) {
 		if err := os.WriteFile(database, nil, 0o600); err != nil { // migrate makes none
@@ -201,6 +207,7 @@ func (d *fullDisk) run(fill, free func()) {
 		d.create(t.Context())
 	}
 	before, refused := d.answers(), len(d.open)
+	d.isNamed()
 	if refused < 15 {
 		t.Errorf("on a full disk %d of 20 creates were refused", refused)
 	}
@@ -222,6 +229,48 @@ func (d *fullDisk) run(fill, free func()) {
 	d.finish()
 }
 
+// health asks the admin address.
+func (d *fullDisk) health(path string) (status int, text string) {
+	d.t.Helper()
+	resp, err := http.Get("http://" + d.admin + path)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(body)
+}
+
+// isNotReady holds that no create can be taken, for a reason.
+func (d *fullDisk) isNotReady(reason string) {
+	d.t.Helper()
+	if status, text := d.health("/readyz"); status != http.StatusServiceUnavailable || text != reason+"\n" {
+		d.t.Errorf("on a full disk /readyz is answered with %d %s", status, text)
+	}
+}
+
+// isNamed holds that a full disk is told as one, at once, and not as something else. Files
+// that may not grow are an error of the disk to SQLite, and not a full one.
+func (d *fullDisk) isNamed() {
+	d.t.Helper()
+	if d.reason != "" {
+		d.isNotReady(d.reason)
+	}
+	if d.otherFault {
+		return
+	}
+	d.isNotReady("the disk of the database is full")
+	_, page := d.health("/metrics")
+	for _, want := range []string{`till_db_transactions_total{kind="first",result="unknown_commit"} 0`, `till_db_transactions_total{kind="first",result="unavailable"} 0`, "till_ready 0"} {
+		if !strings.Contains(page, want+"\n") {
+			d.t.Errorf("on a full disk, /metrics does not say %s", want)
+		}
+	}
+	if strings.Contains(page, `till_db_transactions_total{kind="first",result="disk_full"} 0`+"\n") {
+		d.t.Error("no create was counted as refused by a full disk")
+	}
+}
+
 // atLeast answers true once so much time has passed.
 func (d *fullDisk) atLeast(long time.Duration) func() bool {
 	end := time.Now().Add(long)
@@ -241,16 +290,8 @@ func (d *fullDisk) reads() {
 				d.t.Errorf("on a full disk %s is answered with %d", path, status)
 			}
 		}
-		for _, path := range []string{"/healthz", "/readyz"} {
-			resp, err := http.Get("http://" + d.admin + path)
-			if err != nil {
-				d.t.Fatal(err)
-			}
-			io.Copy(io.Discard, resp.Body)
-			resp.Body.Close()
-			if resp.StatusCode != http.StatusOK {
-				d.t.Errorf("on a full disk %s is answered with %d", path, resp.StatusCode)
-			}
+		if status, text := d.health("/healthz"); status != http.StatusOK {
+			d.t.Errorf("on a full disk /healthz is answered with %d %s", status, text)
 		}
 	}
 }

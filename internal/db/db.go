@@ -18,6 +18,7 @@ type DB struct {
 	queue  writeQueue
 	now    func() till.Time // nil: the server's clock, by offset
 	offset atomic.Int64     // the server's clock minus ours, in microseconds
+	full   atomic.Int64     // when a write last found the disk full, in nanoseconds of Unix time; 0: never
 	close  sync.Once
 
 	observer Observer // nil: nobody counts
@@ -27,7 +28,7 @@ type DB struct {
 type Observer interface {
 	// Transaction is called after each try of a transaction: read, first (Foreground) or
 	// behind (Background). The result is ok, again (it collided and may run again),
-	// refused, unavailable or unknown_commit.
+	// refused, disk_full, unavailable or unknown_commit.
 	Transaction(kind, result string, took time.Duration)
 	// Waited is called when a writer's turn has come, with its queue: first or behind.
 	Waited(queue string, wait time.Duration)
@@ -38,6 +39,16 @@ func (d *DB) Observe(o Observer) { d.observer = o }
 
 // ClockOffset returns the server's clock minus this machine's, 0 if they are one.
 func (d *DB) ClockOffset() time.Duration { return time.Duration(d.offset.Load()) * time.Microsecond }
+
+// fullFor is how long a disk counts as full after a write that found no room on it. A
+// service writes more often, if only that it is alive.
+const fullFor = 15 * time.Second
+
+// DiskFull reports whether a write has found the disk full a short time ago.
+func (d *DB) DiskFull() bool {
+	at := d.full.Load()
+	return at != 0 && time.Since(time.Unix(0, at)) < fullFor
+}
 
 // Sessions returns how many connections there are, 0 where the engine does not say.
 func (d *DB) Sessions() (s Sessions) {
@@ -62,6 +73,9 @@ var names = [...]string{Foreground: "first", Background: "behind"}
 
 // observe tells the observer of one try.
 func (d *DB) observe(kind string, began time.Time, err error) {
+	if errors.Is(err, ErrDiskFull) {
+		d.full.Store(time.Now().UnixNano())
+	}
 	if d.observer == nil {
 		return
 	}
@@ -73,6 +87,8 @@ func (d *DB) observe(kind string, began time.Time, err error) {
 		result = "unknown_commit"
 	case errors.Is(err, ErrRetry):
 		result = "again"
+	case errors.Is(err, ErrDiskFull):
+		result = "disk_full"
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrBusy), errors.Is(err, ErrNotStarted):
 		result = "unavailable"
 	}
