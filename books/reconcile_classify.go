@@ -129,6 +129,8 @@ func classifySuccess(line *record, money till.Money, c *store.ReconcileRow, b ot
 		return classification{NoMoney, fmt.Sprintf("taken back by line %d", b.reversed), ""}
 	case b.failed != 0:
 		return classification{StatusDiffers, fmt.Sprintf("the line says success, and line %d says failed", b.failed), OpenACase}
+	case c.Status == "cancelled" && c.Reference.IsZero():
+		return classification{StatusDiffers, "the line says success; here it was cancelled before it was sent", OpenACase}
 	case final(c):
 		return classification{Late, "the line says success; here it has ended as " + string(c.Status), SettleSuccess}
 	}

@@ -170,7 +170,12 @@ func TestReconcilePayoutsAndLedger(t *testing.T) {
 			d.line("", payout(books.MatchedLate, "late", "failed", "P2", true, 7000).String(), "P2", "7000", "XAF", "Done", "D")
 			payout(books.MissingAtOperator, "missing", "success", "P3", false, 7000)
 			d.line("", payout(books.Late, "open", "processing", "", false, 0).String(), "P4", "7000", "XAF", "Done", "D")
-			d.line("", payout(books.Late, "cancelled", "cancelled", "", false, 0).String(), "P5", "7000", "XAF", "Done", "D")
+			d.line("", payout(books.StatusDiffers, "cancelled", "cancelled", "", false, 0).String(), "P5", "7000", "XAF", "Done", "D")
+			begun := payout(books.Late, "cancelled after a send", "cancelled", "", false, 0)
+			storetest.Raw(t, config.Path, fmt.Sprintf(`INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, started_at, ended_at, first_send)
+				VALUES (x'%x', x'%x', 1, 'submit', 'silent', x'%x', 'error', 1, 2, 1)`, d.client.ID[:], begun[:], begun[:]))
+			storetest.Raw(t, config.Path, fmt.Sprintf(`UPDATE payouts SET calls = 1 WHERE id = x'%x'`, begun[:]))
+			d.line("", begun.String(), "P11", "7000", "XAF", "Done", "D")
 			d.line("", payout(books.AmountDiffers, "another amount", "success", "P6", false, 7000).String(), "P6", "7001", "XAF", "Done", "D")
 			d.line("", payout(books.LedgerDiffers, "not in the ledger", "success", "P7", false, 0).String(), "P7", "7000", "XAF", "Done", "D")
 			d.line("", payout(books.LedgerDiffers, "of another amount in the ledger", "success", "P8", false, 6999).String(), "P8", "7000", "XAF", "Done", "D")
@@ -189,12 +194,13 @@ func TestReconcilePayoutsAndLedger(t *testing.T) {
 				said = append(said, fmt.Sprint(c.Class, " ", c.Currency, " ", c.Count, " ", &c.Operator, " ", &c.Ours))
 			}
 			if diff := cmp.Diff(said, []string{"matched XAF 1 7000 7000", "matched_late XAF 1 7000 7000", "missing_at_operator XAF 2 0 14000", "missing_here XAF 1 7000 0",
-				"amount_differs XAF 1 7001 7000", "late XAF 2 14000 0", "ledger_differs XAF 3 14000 6999"}); diff != "" {
+				"amount_differs XAF 1 7001 7000", "late XAF 2 14000 0", "status_differs XAF 1 7000 0", "ledger_differs XAF 3 14000 6999"}); diff != "" {
 				t.Errorf("sums (-got +want)\n%s", diff)
 			}
 			// The open one has no reserve that could be paid out: that is refused, and
-			// does not keep the rest from being done. The cancelled one is late money.
-			if a := d.apply(r); a.Refused != 1 || a.Settled != 1 || a.Cases != 4 {
+			// does not keep the rest from being done. What was cancelled after a send is late
+			// money.
+			if a := d.apply(r); a.Refused != 1 || a.Settled != 1 || a.Cases != 5 {
 				t.Errorf("applied %+v", a)
 			}
 
@@ -204,7 +210,7 @@ func TestReconcilePayoutsAndLedger(t *testing.T) {
 			if err := seed.Payments(t.Context(), s, seed.Config{Client: client.ID, Rows: 10, From: from, To: s.Now()}); err != nil {
 				t.Fatal(err)
 			}
-			found[slices.Index(found, "late cancelled")] = "matched_late cancelled"
+			found[slices.Index(found, "late cancelled after a send")] = "matched_late cancelled after a send"
 			slices.Sort(found)
 			if _, again := d.reconcile(); !slices.Equal(again, found) {
 				t.Errorf("beside payments of another connection: %v", again)

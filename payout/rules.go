@@ -34,12 +34,27 @@ func (b *rules) Preload(ctx context.Context, answers []*engine.Answer) (err erro
 	return err
 }
 
+// neverSent reports whether a payout was cancelled before any send began: nothing of it can
+// have come to the operator.
+func neverSent(p *store.PayoutRow) bool {
+	return p.Status == till.PayoutCancelled && p.Resolution.Attempts == 0
+}
+
+var errNeverSent = till.Errorf(till.CodeValidationFailed, "the payout was cancelled before anything was sent")
+
 // OnSuccess applies the operator's answer that the recipient has the money. It is accepted
 // only for the requested amount, under a receipt that no other payout has. Otherwise the
 // reserve is kept and a person decides.
 func (b *rules) OnSuccess(ctx context.Context, p *store.PayoutRow, a *engine.Answer) error {
 	r := a.Result
 	switch {
+	case neverSent(p):
+		if a.Action == engine.Resolve {
+			a.RecordErr = errNeverSent
+			return nil
+		}
+		b.OpenCase(p, engine.CaseContradiction, "the operator reports a success of a payout that was never sent")
+		return nil
 	case p.Status == till.PayoutSuccess || p.LateEvent != 0:
 		if a.Action == engine.Resolve {
 			b.RecordResolution(p, a)
@@ -146,6 +161,8 @@ func (b *rules) OnFailure(ctx context.Context, p *store.PayoutRow, a *engine.Ans
 		a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payout has succeeded and stays so")
 	case p.Status == till.PayoutSuccess:
 		b.OpenCase(p, engine.CaseContradiction, "the operator called it a success before and says "+string(a.Result.Outcome)+" now")
+	case neverSent(p) && byPerson:
+		a.RecordErr = errNeverSent
 	case p.Status.Final():
 		if byPerson {
 			b.RecordResolution(p, a)
