@@ -288,7 +288,7 @@ func (w *Worker) plan(s *store.Step, j *Instruction, now till.Time, h heldClient
 			t.Step.Sends = max(t.Step.Sends, 1) // also after a send that seemed to leave nothing
 		}
 		t.Step.Sends++
-		t.Step.SendStartedAt, t.Step.SendDeadline, t.Step.NotFoundReads = now, t.Step.LeaseUntil, 0
+		t.Step.SendStartedAt, t.Step.SendDeadline, t.Step.NotFoundReads, t.Step.SentSeq = now, t.Step.LeaseUntil, 0, s.WakeSeq
 	}
 	return t
 }

@@ -30,9 +30,10 @@ const maxHandle = provider.MaxHandle
 // unsent reports whether nothing was ever sent. It is false if the operator was seen to
 // hold the request. It is false after a restore, because the request may have been sent
 // since the backup. It is false if the operator has called back since a send that seemed to
-// leave nothing.
+// leave nothing. Callbacks are counted: times do not show what came first, because clocks
+// are set.
 func unsent(s *store.Step) bool {
-	return s.Sends == 0 && !s.Acked && !s.Restored && (s.SendStartedAt.IsZero() || s.CallbackDueAt < s.SendStartedAt)
+	return s.Sends == 0 && !s.Acked && !s.Restored && (s.SendStartedAt.IsZero() || s.WakeSeq == s.SentSeq)
 }
 
 // Unsent reports whether nothing was ever sent for a step.
@@ -41,7 +42,15 @@ func Unsent(s *store.Step) bool { return unsent(s) }
 // provenNotFound reports whether a sent request is proven absent. After a callback, one
 // more read has to agree.
 func provenNotFound(s *store.Step) bool {
-	return !s.Acked && s.NotFoundReads >= notFoundProof && s.CallbackDueAt <= s.NotFoundAt
+	return !s.Acked && s.NotFoundReads >= notFoundProof && s.WakeSeq == s.NotFoundSeq
+}
+
+// refusalUnread reports whether a send that left us was refused by the operator's gateway,
+// and no read since the settle time has found nothing. A gateway may refuse what it passes
+// on, so its word alone ends nothing. A payment whose operator does not look up our
+// reference ends all the same: there is nothing to ask by.
+func refusalUnread(s *store.Step, t provider.Traits) bool {
+	return s.Refusals > 0 && s.NotFoundReads == 0 && (s.Kind == till.SubjectPayout || t.ClientReference)
 }
 
 // Cancellable reports whether a payout with this step was provably not sent and is not
@@ -98,12 +107,15 @@ func Next(s *store.Step, j *Instruction, t provider.Traits, now till.Time) Actio
 	// It has ended. What is left are reads for late money.
 	case j.Final:
 		return Check
-	// Not one byte was ever sent. Sending is safe, but not after the customer's time is
-	// over.
+	// Nothing was sent that the operator took. Sending is safe, but not after the
+	// customer's time is over.
+	case unsent(s) && now < j.ExpiresAt:
+		return Submit
+	// Its gateway refused a send that had left us. The operator is asked once before that
+	// is believed.
+	case unsent(s) && refusalUnread(s, t):
+		return Check
 	case unsent(s):
-		if now < j.ExpiresAt {
-			return Submit
-		}
 		return Abandon
 	// It was sent, and the operator holds it or may hold it.
 	case !provenNotFound(s):
@@ -140,7 +152,8 @@ func MayAbandon(s *store.Step, expiresAt till.Time, t provider.Traits, now till.
 		return false
 	}
 	if unsent(s) {
-		return s.Kind != till.SubjectPayout || s.HeldAt == 0 // the window of a held payout does not run
+		held := s.Kind == till.SubjectPayout && s.HeldAt != 0 // then its window does not run
+		return !held && !refusalUnread(s, t)
 	}
 	return provenNotFound(s) && provable(s, t)
 }
@@ -159,6 +172,9 @@ func NoteAnswer(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 	if a.Err != nil {
 		if neverSent(s, a) {
 			s.Sends = 0 // SendStartedAt stays: its attempt has the reference
+			if !errors.Is(a.Err, provider.ErrNotSent) {
+				s.Refusals++
+			}
 		}
 		return
 	}
@@ -182,9 +198,9 @@ func countNotFound(s *store.Step, a *Answer, t provider.Traits) {
 	// No read has counted since the latest send. An older release counted reads without
 	// their time: they count again from here.
 	case s.NotFoundReads == 0 || s.NotFoundAt <= settled:
-		s.NotFoundReads, s.NotFoundAt = 1, a.Ended
+		s.NotFoundReads, s.NotFoundAt, s.NotFoundSeq = 1, a.Ended, a.WakeSeq
 	case a.Started >= s.NotFoundAt.Add(t.NotFoundDelay):
-		s.NotFoundReads, s.NotFoundAt = s.NotFoundReads+1, a.Ended
+		s.NotFoundReads, s.NotFoundAt, s.NotFoundSeq = s.NotFoundReads+1, a.Ended, a.WakeSeq
 	}
 }
 
@@ -213,14 +229,14 @@ func newHandle(s *store.Step, a *Answer, last till.Time) string {
 //
 // That no byte left us is a fact about the send, so it holds whichever instance has the
 // lease. But it must be this send that is recorded as the only one. Sends is also 1 if this
-// answer was recorded before and another first send has begun since. SendStartedAt tells
-// them apart: each claim that sends writes its own time.
+// answer was recorded before and another first send has begun since, and after a restore
+// under running instances versions are counted again. SendStartedAt tells them apart: each
+// claim that sends writes its own time.
 func neverSent(s *store.Step, a *Answer) bool {
-	if a.Action != Submit || s.Sends != 1 || s.Acked || s.Restored {
+	if a.Action != Submit || s.Sends != 1 || s.Acked || s.Restored || a.Started != s.SendStartedAt {
 		return false
 	}
-	return errors.Is(a.Err, provider.ErrNotSent) && a.Started == s.SendStartedAt ||
-		refusedSend(s, a) != nil && a.LeaseVersion == s.LeaseVersion
+	return errors.Is(a.Err, provider.ErrNotSent) || refusedSend(s, a) != nil && a.LeaseVersion == s.LeaseVersion
 }
 
 // refusedSend returns the refusal of a send, nil if there is none. If the operator has
@@ -256,6 +272,8 @@ func Reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits
 		s.DueAt = max(now, min(now.Add(refused.RetryAfter), expiresAt))
 	case provenNotFound(s) && mayResend(s, t):
 		s.DueAt = now
+	case unsent(s) && now >= expiresAt && s.NotFoundReads > 0:
+		s.DueAt = now // the read that its end waited for
 	case s.WakeSeq != a.WakeSeq:
 		s.DueAt = callbackDue(s, now)
 	case Overdue(expiresAt, t, now):

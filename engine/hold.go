@@ -76,7 +76,8 @@ func holdsAny(kind till.SubjectKind, holds []store.Hold) bool {
 // replaceIfHeld returns what to do instead of an action. Hold also releases what is held no
 // longer.
 func (w *Worker) replaceIfHeld(action Action, s *store.Step, j *Instruction, h heldClients) Action {
-	switch sends := action == Submit || action == Abandon && s.Kind == till.SubjectPayout && unsent(s); {
+	ends := s.Kind == till.SubjectPayout && unsent(s) && !j.Final // by itself, or after the read that its end waits for
+	switch sends := action == Submit || ends && (action == Abandon || action == Check); {
 	case h.restoring && w.noReference[j.Connection] && !j.Final && unsent(s):
 		return Hold
 	case sends && (h.clients[s.ClientID] || s.HeldAt != 0):

@@ -82,3 +82,36 @@ func TestACallbackOfAClockThatWasAheadKeepsNobodyWaiting(t *testing.T) {
 		}
 	})
 }
+
+// What the operator has called back about stays called back about when a clock that was
+// ahead is set right: it is neither cancelled nor sent again.
+func TestACallbackIsEvidenceWhateverTheClockSays(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{PollInterval: time.Second, Window: 3 * time.Minute, NoDedup: true}, func(t *testing.T, w *world) {
+		w.deaf = true
+		w.way.set(func(ctx context.Context, r provider.Request, n int) (provider.Result, error) {
+			w.lost(ctx, r, n)
+			return refuse(time.Minute)
+		}, func(context.Context, provider.Query, int) (provider.Result, error) { return provider.Result{}, errAway })
+		w.offset.Store(int64(24 * time.Hour))
+		id := w.createAndSend("4567").ID
+		time.Sleep(time.Second)
+		w.calledBack(t, id)
+		w.offset.Store(0)
+		time.Sleep(5 * time.Second)
+		w.hold(w.client.ID)
+		time.Sleep(5 * time.Second)
+		if p, err := w.master.Cancel(context.Background(), w.ref(id), "api:test"); till.ErrorCode(err) != till.CodeNotCancellable {
+			t.Errorf("cancel: %+v, %v", p, err)
+		}
+		w.release(w.client.ID)
+		time.Sleep(2 * time.Minute)
+		w.way.set(nil, nil)
+		time.Sleep(time.Minute)
+		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 {
+			submits, _ := w.way.counts()
+			t.Errorf("it is %s with %d credits after %d sends; want success, one, one", p.Status, w.credits(id), submits)
+		}
+		w.wantWallet(t, 1000, 0, 0)
+	})
+}

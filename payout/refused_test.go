@@ -2,10 +2,12 @@ package payout_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"till"
+	"till/engine"
 	"till/provider"
 	"till/provider/sandbox"
 )
@@ -86,5 +88,58 @@ func TestARefusedSecondSendIsNotTakenForUnsent(t *testing.T) {
 			t.Errorf("%s with %d credits after %d sends; want success, 1, 2", p.Status, w.credits(id), submits)
 		}
 		w.wantWallet(t, 1000, 0, 0)
+	})
+}
+
+// The gateway's word alone ends no payout: what has left us is asked about once, after
+// the settle time, before its reserve is given back. Here it was taken.
+func TestARefusedPayoutThatWasTakenIsNotFailedUnasked(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]time.Duration{"refused to the end": 0, "told to come back too late": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, w *world) {
+				w.deaf = true
+				w.way.set(func(ctx context.Context, r provider.Request, n int) (provider.Result, error) {
+					w.lost(ctx, r, n)
+					return refuse(after)
+				}, nil)
+				id := w.create("4567").ID
+				time.Sleep(window + 3*time.Second)
+				if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 || w.cases(id) != "" {
+					t.Errorf("it is %s %s with %d credits, with the cases %q; want success, one, none", p.Status, p.FailureReason, w.credits(id), w.cases(id))
+				}
+				if kinds := w.kinds(id); strings.Contains(kinds, "failed") {
+					t.Errorf("the client is told %q", kinds)
+				}
+				w.wantWallet(t, 1000, 0, 0)
+			})
+		})
+	}
+}
+
+// While the operator does not say that it has nothing, the reserve of what was refused
+// is kept, also if a later send left nothing.
+func TestARefusedPayoutWaitsForTheReadThatFindsNothing(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world) {
+		w.way.set(func(_ context.Context, _ provider.Request, n int) (provider.Result, error) {
+			if n == 1 {
+				return refuse(0)
+			}
+			return provider.Result{}, provider.ErrNotSent
+		}, func(context.Context, provider.Query, int) (provider.Result, error) { return provider.Result{}, errAway })
+		id := w.create("4567").ID
+		time.Sleep(window + time.Hour)
+		if p := w.payout(id); p.Status != till.PayoutPending || w.cases(id) != engine.CaseOverdue {
+			t.Errorf("unanswered, it is %s %s with the cases %q; want it open, and a person told", p.Status, p.FailureReason, w.cases(id))
+		}
+		w.wantWallet(t, 0, 1000, 0)
+		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) { return refuse(0) }, nil)
+		time.Sleep(2 * time.Hour)
+		if p := w.payout(id); p.Status != till.PayoutFailed || p.FailureReason != till.ProviderUnavailable || w.cases(id) != "" {
+			t.Errorf("after a read that finds nothing it is %s %s, with the cases %q; want failed provider_unavailable", p.Status, p.FailureReason, w.cases(id))
+		}
+		w.wantWallet(t, 0, 0, 0)
 	})
 }

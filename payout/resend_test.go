@@ -135,3 +135,32 @@ func TestAClaimThatWaitedLongerThanItsLeaseIsUnsent(t *testing.T) {
 		w.wantWallet(t, 1000, 0, 0)
 	})
 }
+
+// A send that was refused and then called back about was a send: what goes out after two
+// reads that found nothing is the second, and its rejection is checked.
+func TestASendAfterOneThatWasRefusedAndCalledBackAboutIsTheSecond(t *testing.T) {
+	t.Parallel()
+	inWorldWith(t, sandbox.Config{Window: 3 * time.Minute}, func(t *testing.T, w *world) {
+		w.deaf = true
+		w.way.set(func(ctx context.Context, r provider.Request, n int) (provider.Result, error) {
+			if n == 1 {
+				w.lost(ctx, r, n)
+				return refuse(0)
+			}
+			w.way.set(nil, nil) // from here on its reads are up to date
+			return provider.Result{Outcome: provider.Rejected, Reason: till.ProviderRejected}, nil
+		}, notFound)
+		id := w.createAndSend("4567").ID
+		time.Sleep(time.Millisecond)
+		if s := w.step(id); s.Sends != 0 || s.Calls != 1 {
+			t.Fatalf("after the refusal its step is %+v", s)
+		}
+		w.calledBack(t, id)
+		time.Sleep(time.Minute)
+		submits, _ := w.way.counts()
+		if p := w.payout(id); p.Status != till.PayoutSuccess || w.credits(id) != 1 || submits != 2 {
+			t.Errorf("it is %s %s with %d credits after %d sends; want success, one, two", p.Status, p.FailureReason, w.credits(id), submits)
+		}
+		w.wantWallet(t, 1000, 0, 0)
+	})
+}

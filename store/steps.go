@@ -11,7 +11,7 @@ import (
 )
 
 const stepColumns = `client_id, subject_id, kind, lane, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
-	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at, absent_at, restored, held_at, callback_at, last_callback_at`
+	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at, absent_at, restored, held_at, callback_at, last_callback_at, sent_seq, absent_seq, refusals`
 
 var insertStep = defineByClient(1, db.SQL{Name: "steps.insert",
 	SQLite: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, lease_until, lease_version, sends, send_started_at, send_deadline)
@@ -38,32 +38,35 @@ var lockSteps = db.Define(db.SQL{Name: "steps.lock",
 var selectStep = db.Define(db.SQL{Name: "steps.select",
 	SQLite: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2`})
 
-var claimSteps = defineByClient(7, db.SQL{Name: "steps.claim",
-	SQLite: `UPDATE steps SET lease_until = $1, lease_version = $2, sends = $3, send_started_at = $4, send_deadline = $5, absent = $6
-		WHERE client_id = $7 AND subject_id = $8 AND lease_version = $9 AND calls = $10 AND sends = $11 AND lease_until <= $12`,
-	Postgres: `UPDATE steps SET lease_until = u.a1, lease_version = u.a2, sends = u.a3, send_started_at = u.a4, send_deadline = u.a5, absent = u.a6
+var claimSteps = defineByClient(8, db.SQL{Name: "steps.claim",
+	SQLite: `UPDATE steps SET lease_until = $1, lease_version = $2, sends = $3, send_started_at = $4, send_deadline = $5, absent = $6, sent_seq = $7
+		WHERE client_id = $8 AND subject_id = $9 AND lease_version = $10 AND calls = $11 AND sends = $12 AND lease_until <= $13`,
+	Postgres: `UPDATE steps SET lease_until = u.a1, lease_version = u.a2, sends = u.a3, send_started_at = u.a4, send_deadline = u.a5, absent = u.a6, sent_seq = u.a7
 		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::bigint[]) AS a4,
-			unnest($5::bigint[]) AS a5, unnest($6::bigint[]) AS a6, unnest($7::bytea[]) AS a7, unnest($8::bytea[]) AS a8,
-			unnest($9::bigint[]) AS a9, unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12,
-			unnest($13::bigint[]) AS nth LIMIT $14::bigint) AS u
-		WHERE client_id = ANY(ARRAY[u.a7]) AND subject_id = u.a8 AND lease_version = u.a9 AND calls = u.a10 AND sends = u.a11 AND lease_until <= u.a12
+			unnest($5::bigint[]) AS a5, unnest($6::bigint[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bytea[]) AS a8, unnest($9::bytea[]) AS a9,
+			unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12, unnest($13::bigint[]) AS a13,
+			unnest($14::bigint[]) AS nth LIMIT $15::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a8]) AND subject_id = u.a9 AND lease_version = u.a10 AND calls = u.a11 AND sends = u.a12 AND lease_until <= u.a13
 		RETURNING u.nth`,
 	Arrays: true})
 
-var saveSteps = defineByClient(18, db.SQL{Name: "steps.save",
+var saveSteps = defineByClient(20, db.SQL{Name: "steps.save",
 	SQLite: `UPDATE steps SET lane = $1, due_at = $2, lease_until = $3, lease_version = $4, calls = $5, checked_at = $6,
-		sends = $7, send_started_at = $8, send_deadline = $9, acked = $10, absent = $11, slow = $12, late_from = $13, late_reads = $14, handle = $15, absent_at = $16, held_at = $17
-		WHERE client_id = $18 AND subject_id = $19`,
+		sends = $7, send_started_at = $8, send_deadline = $9, acked = $10, absent = $11, slow = $12, late_from = $13, late_reads = $14, handle = $15, absent_at = $16, held_at = $17,
+		absent_seq = $18, refusals = $19
+		WHERE client_id = $20 AND subject_id = $21`,
 	Postgres: `WITH changed AS (UPDATE steps SET lane = u.a1, due_at = u.a2, lease_until = u.a3, lease_version = u.a4, calls = u.a5, checked_at = u.a6,
-			sends = u.a7, send_started_at = u.a8, send_deadline = u.a9, acked = u.a10, absent = u.a11, slow = u.a12, late_from = u.a13, late_reads = u.a14, handle = u.a15, absent_at = u.a16, held_at = u.a17
+			sends = u.a7, send_started_at = u.a8, send_deadline = u.a9, acked = u.a10, absent = u.a11, slow = u.a12, late_from = u.a13, late_reads = u.a14, handle = u.a15, absent_at = u.a16, held_at = u.a17,
+			absent_seq = u.a18, refusals = u.a19
 		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::bigint[]) AS a4,
 			unnest($5::bigint[]) AS a5, unnest($6::bigint[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bigint[]) AS a8,
 			unnest($9::bigint[]) AS a9, unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12,
 			unnest($13::bigint[]) AS a13, unnest($14::bigint[]) AS a14, unnest($15::text[]) AS a15, unnest($16::bigint[]) AS a16,
-			unnest($17::bigint[]) AS a17, unnest($18::bytea[]) AS a18, unnest($19::bytea[]) AS a19 LIMIT $20::bigint) AS u
-		WHERE client_id = ANY(ARRAY[u.a18]) AND subject_id = u.a19
+			unnest($17::bigint[]) AS a17, unnest($18::bigint[]) AS a18, unnest($19::bigint[]) AS a19,
+			unnest($20::bytea[]) AS a20, unnest($21::bytea[]) AS a21 LIMIT $22::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a20]) AND subject_id = u.a21
 		RETURNING 1)
-		SELECT till_expect_rows(count(*), $20) FROM changed`,
+		SELECT till_expect_rows(count(*), $22) FROM changed`,
 	Arrays: true})
 
 var deleteSteps = defineByClient(1, db.SQL{Name: "steps.delete",
@@ -116,9 +119,12 @@ type Step struct {
 	Sends         int       // sends that may have begun
 	SendStartedAt till.Time // when the latest may have begun
 	SendDeadline  till.Time // after it no byte of the latest send leaves us
+	SentSeq       int64     // WakeSeq before the latest may have begun: a higher one is a callback since
+	Refusals      int       // sends that left us and that the operator's gateway refused to take
 	Acked         bool      // the operator was seen to hold the request
 	NotFoundReads int       // agreeing "not found" reads that count as proof
 	NotFoundAt    till.Time // when the latest of them ended
+	NotFoundSeq   int64     // WakeSeq before the latest of them: a higher one is a callback since
 	BackoffSteps  int       // how often the pace of asking was halved
 	LateFrom      till.Time // when the payment ended other than in success; see Settled
 	LateReads     int       // late-money reads done
@@ -155,7 +161,8 @@ func scanStep(r db.Row) (*Step, error) {
 	s := &Step{}
 	err := r.Scan(idDest(&s.ClientID), idDest(&s.SubjectID), &s.Kind, &s.Lane, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
 		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, boolDest(&s.Acked), &s.NotFoundReads, &s.BackoffSteps, &s.LateFrom, &s.LateReads,
-		textDest(&s.Handle), &s.CallbackBody, &s.CallbackDueAt, &s.NotFoundAt, boolDest(&s.Restored), &s.HeldAt, &s.FirstCallback, &s.LastCallback)
+		textDest(&s.Handle), &s.CallbackBody, &s.CallbackDueAt, &s.NotFoundAt, boolDest(&s.Restored), &s.HeldAt, &s.FirstCallback, &s.LastCallback,
+		&s.SentSeq, &s.NotFoundSeq, &s.Refusals)
 	return s, err
 }
 
@@ -190,7 +197,7 @@ type Claim struct {
 func (tx *Tx) ClaimSteps(ctx context.Context, claims []*Claim) ([]bool, error) {
 	args := make([][]any, len(claims))
 	for i, c := range claims {
-		args[i] = []any{int64(c.LeaseUntil), c.LeaseVersion, c.Sends, int64(c.SendStartedAt), int64(c.SendDeadline), c.NotFoundReads,
+		args[i] = []any{int64(c.LeaseUntil), c.LeaseVersion, c.Sends, int64(c.SendStartedAt), int64(c.SendDeadline), c.NotFoundReads, c.SentSeq,
 			c.ClientID[:], c.SubjectID[:], c.Seen.LeaseVersion, c.Seen.Calls, c.Seen.Sends, int64(tx.Now())}
 	}
 	return tx.db.ExecReport(ctx, claimSteps, args)
@@ -209,7 +216,7 @@ func (tx *Tx) SaveSteps(ctx context.Context, steps []*Step) error {
 	for i, s := range steps {
 		args[i] = []any{s.Lane, int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion, s.Calls, int64(s.CheckedAt),
 			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.NotFoundReads, s.BackoffSteps, int64(s.LateFrom), s.LateReads, orNull(s.Handle),
-			int64(s.NotFoundAt), int64(s.HeldAt), s.ClientID[:], s.SubjectID[:]}
+			int64(s.NotFoundAt), int64(s.HeldAt), s.NotFoundSeq, s.Refusals, s.ClientID[:], s.SubjectID[:]}
 	}
 	return tx.db.DeferExactly(saveSteps, args)
 }
