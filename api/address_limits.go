@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"math"
-	"net/netip"
 	"strconv"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"till"
+	"till/internal/door"
 )
 
 // How many invalid keys an address may try: a burst, then one more per refill.
@@ -19,7 +19,6 @@ import (
 const (
 	addressBurst  = 20
 	addressRefill = 3 * time.Second
-	maxAddresses  = 10_000 // buckets that are kept
 )
 
 // How many unknown keys are looked up at once and per second on this instance, and
@@ -32,114 +31,30 @@ const (
 	lookupTimeout     = 5 * time.Second
 )
 
-// addressLimits holds a bucket of failures for each address that had some.
+// addressLimits holds the failures of addresses, and the lookups under way.
 type addressLimits struct {
+	failures    *door.Buckets
 	lookupSlots chan struct{} // for keys that are being looked up
 	lookupRate  *rate.Limiter
 
 	mu      sync.Mutex
 	waiting int
-	buckets map[netip.Prefix]*failureBucket
-}
-
-// failureBucket is the bucket of one address.
-type failureBucket struct {
-	tries float64   // at the time of at
-	at    time.Time // of the last change
 }
 
 func newAddressLimits() *addressLimits {
-	return &addressLimits{lookupSlots: make(chan struct{}, maxLookups), lookupRate: rate.NewLimiter(lookupRate, lookupBurst), buckets: make(map[netip.Prefix]*failureBucket)}
-}
-
-// network returns what counts as one address: an IPv4 address, or a subscriber's IPv6
-// network.
-func network(a netip.Addr) netip.Prefix {
-	bits := a.BitLen()
-	if a.Is6() {
-		bits = 64
-	}
-	p, _ := a.WithZone("").Prefix(bits) // zero for the zero address
-	return p
-}
-
-func (f *failureBucket) fill(now time.Time) {
-	if d := now.Sub(f.at); d > 0 {
-		f.tries, f.at = min(addressBurst, f.tries+d.Seconds()/addressRefill.Seconds()), now
-	}
-}
-
-// bucket returns the bucket of an address. If there are too many buckets, it drops full
-// ones, which limit nobody, among a few that the map yields. If none is full, it drops any
-// one, whose address gets a new bucket of tries.
-func (a *addressLimits) bucket(n netip.Prefix, now time.Time) *failureBucket {
-	if f := a.buckets[n]; f != nil {
-		f.fill(now)
-		return f
-	}
-	looked := 0
-	for other, f := range a.buckets {
-		if len(a.buckets) < maxAddresses || looked == 64 {
-			break
-		}
-		looked++
-		if f.fill(now); f.tries >= addressBurst {
-			delete(a.buckets, other)
-		}
-	}
-	for other := range a.buckets {
-		if len(a.buckets) < maxAddresses {
-			break
-		}
-		delete(a.buckets, other)
-	}
-	f := &failureBucket{tries: addressBurst, at: now}
-	a.buckets[n] = f
-	return f
+	return &addressLimits{failures: door.NewBuckets(addressBurst, addressRefill), lookupSlots: make(chan struct{}, maxLookups), lookupRate: rate.NewLimiter(lookupRate, lookupBurst)}
 }
 
 // errAddressLimited rejects a key that was not looked up, so it says nothing about the key.
 var errAddressLimited = &till.Error{Code: till.CodeRateLimited}
-
-// takeTry takes one try from an address, or returns how long it has to wait.
-func (a *addressLimits) takeTry(n netip.Prefix) (wait time.Duration, ok bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	f := a.bucket(n, time.Now())
-	if f.tries < 1 {
-		return time.Duration((1 - f.tries) * float64(addressRefill)), false
-	}
-	f.tries--
-	return 0, true
-}
-
-// returnTry gives back a try that did not fail.
-func (a *addressLimits) returnTry(n netip.Prefix) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	f := a.bucket(n, time.Now())
-	f.tries = min(addressBurst, f.tries+1)
-}
-
-// exhausted reports whether an address has no try left, without creating a bucket.
-func (a *addressLimits) exhausted(n netip.Prefix) (wait time.Duration, empty bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	f := a.buckets[n]
-	if f == nil {
-		return 0, false
-	}
-	f.fill(time.Now())
-	return time.Duration((1 - f.tries) * float64(addressRefill)), f.tries < 1
-}
 
 // lookUpKey lets f look up a key that is not known here. If f fails, that uses up one try
 // of the address. Without a try left, f is not called and the error is errAddressLimited.
 // This is checked again after the wait for a slot: a flood has used up its tries by then,
 // and a client's first call has made its key known.
 func (c *exchange) lookUpKey(key string, f func() (failed bool, err error)) error {
-	a, n := c.s.addressLimits, network(c.peer())
-	if wait, empty := a.exhausted(n); empty {
+	a, n := c.s.addressLimits, door.Network(c.peer())
+	if wait, empty := a.failures.Empty(n, time.Now()); empty {
 		return c.refuseAddress(wait)
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), lookupTimeout)
@@ -152,14 +67,14 @@ func (c *exchange) lookUpKey(key string, f func() (failed bool, err error)) erro
 		_, err := f()
 		return err
 	}
-	wait, ok := a.takeTry(n)
+	wait, ok := a.failures.Take(n, time.Now())
 	if !ok {
 		return c.refuseAddress(wait)
 	}
 	failed := false
 	defer func() {
 		if !failed {
-			a.returnTry(n)
+			a.failures.Return(n, time.Now())
 		}
 	}()
 	if a.lookupRate.Wait(ctx) != nil {

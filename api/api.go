@@ -12,6 +12,7 @@ import (
 	"till/account"
 	"till/books"
 	"till/collect"
+	"till/internal/door"
 	"till/internal/quota"
 	"till/internal/trace"
 	"till/meter"
@@ -81,8 +82,8 @@ type server struct {
 	watches *watches
 
 	addressLimits *addressLimits
-	refusalLog    *refusalLog
-	delays        *delays
+	refusalLog    *door.Log
+	delays        *door.Delays
 
 	bodies, callbacks, answers *quota.Quota
 
@@ -96,7 +97,7 @@ func New(c Config) http.Handler {
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	s := &server{Config: c, mux: http.NewServeMux(), limits: newLimits(c.RateLimit),
-		addressLimits: newAddressLimits(), refusalLog: newRefusalLog(c.Log), delays: newDelays(),
+		addressLimits: newAddressLimits(), refusalLog: door.NewLog(c.Log), delays: door.NewDelays(),
 		polls: newInflight(maxPolls, maxClientPolls), waits: newInflight(maxWaits, maxClientWaits), exports: newInflight(maxExports, maxClientExports),
 		bodies: quota.New(maxBodies, maxClientBodies), callbacks: quota.New(maxCallbacks, maxCallbacks), answers: quota.New(maxAnswers, maxClientAnswers)}
 	s.watches = newWatches(c.Store, s.waits.stopping)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"till"
+	"till/internal/door"
 )
 
 // The limits of a connection. A slower or larger request is cut off.
@@ -51,7 +52,7 @@ func Server(h http.Handler) *http.Server {
 		hs.RegisterOnShutdown(s.polls.stop) // a stop must not wait for long polls
 		hs.RegisterOnShutdown(s.waits.stop)
 		hs.RegisterOnShutdown(s.exports.stop)
-		hs.RegisterOnShutdown(s.refusalLog.flush)
+		hs.RegisterOnShutdown(s.refusalLog.Flush)
 	}
 	return hs
 }
@@ -108,7 +109,8 @@ func (c *guardedConn) refuse(code till.Code) error {
 	b, id := rawProblem(pages, code)
 	if s != nil {
 		at, _ := netip.ParseAddrPort(c.RemoteAddr().String())
-		s.refusalLog.add(refusalLine{refusalKey: refusalKey{reason: string(code), from: at.Addr().Unmap()}, status: refusals[code].status}, id)
+		status := refusals[code].status
+		s.refusalLog.Add(door.Refusal{Reason: string(code), From: at.Addr().Unmap(), Status: status, Warn: warns(string(code), status)}, id)
 	}
 	_, err := c.Conn.Write(b)
 	return err

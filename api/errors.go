@@ -95,7 +95,7 @@ func (c *exchange) fail(err error) {
 	c.countRefusal(e)
 	c.logRefusal(e, r.status)
 	if c.mayDelay {
-		c.delay()
+		c.s.delays.Wait(c.r.Context(), c.s.polls.stopping)
 	}
 	c.write(r.status, typeProblem, appendProblem(c.buffer(), c.s.ErrorPages, e, c.id))
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -42,37 +41,6 @@ func TestLimitersAreBounded(t *testing.T) {
 	}
 	if n := len(l.buckets); n > maxLimiters {
 		t.Errorf("%d buckets in use", n)
-	}
-}
-
-// Beyond ten thousand addresses those go that have tried nothing for a while.
-func TestAddressesAreBounded(t *testing.T) {
-	t.Parallel()
-	address := func(first byte, n int) netip.Prefix {
-		return network(netip.AddrFrom4([4]byte{first, byte(n >> 16), byte(n >> 8), byte(n)}))
-	}
-	a := newAddressLimits()
-	now := time.Now()
-	for n := range maxAddresses - 1 {
-		a.bucket(address(10, n), now) // full: they say nothing
-	}
-	for range addressBurst {
-		a.takeTry(address(11, 0))
-	}
-	for n := range 2 * maxAddresses / 3 {
-		a.bucket(address(12, n), now).tries--
-	}
-	if _, ok := a.takeTry(address(11, 0)); ok {
-		t.Error("a bucket in use was dropped while others were full")
-	}
-	for n := range 2 * maxAddresses {
-		a.bucket(address(13, n), now).tries--
-	}
-	if n := len(a.buckets); n > maxAddresses {
-		t.Errorf("%d buckets", n)
-	}
-	if _, empty := a.exhausted(address(14, 0)); empty || len(a.buckets) > maxAddresses {
-		t.Error("to ask made a bucket")
 	}
 }
 

@@ -10,9 +10,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"till"
 	"till/account"
+	"till/internal/door"
 	"till/internal/jsonx"
 )
 
@@ -67,7 +69,7 @@ func (c *exchange) authenticate() error {
 		}
 		err := c.openSession(key)
 		if till.ErrorCode(err) == till.CodeInvalidKey {
-			c.s.addressLimits.takeTry(network(c.peer()))
+			c.s.addressLimits.failures.Take(door.Network(c.peer()), time.Now())
 		}
 		return err
 	}
