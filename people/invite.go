@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"till"
+	"till/internal/door"
 	"till/store"
 )
 
@@ -177,6 +178,11 @@ func (p *People) Invitation(ctx context.Context, v Visit, token string) (*Invita
 }
 
 func (p *People) invitation(ctx context.Context, v Visit, token string) (inv *store.Invitation, err error) {
+	// A guess is taken from the address before the database is asked; those who
+	// sign in there have tries of their own.
+	if err := p.try(p.links, v); err != nil {
+		return nil, err
+	}
 	valid := true
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
 		if inv, err = tx.Invitation(ctx, hashOf(token)); err != nil || inv == nil {
@@ -189,10 +195,10 @@ func (p *People) invitation(ctx context.Context, v Visit, token string) (inv *st
 	case err != nil:
 		return nil, err
 	case inv == nil: // a guess: nobody draws 32 bytes that are right
-		if err := p.admit(ctx, v, ""); err != nil {
-			return nil, err
-		}
 		return nil, refuse(LinkUnknown)
+	}
+	p.links.Return(door.Network(v.Address), p.now().Std())
+	switch {
 	case !inv.SpentAt.IsZero():
 		return nil, refuse(LinkUsed)
 	case !inv.WithdrawnAt.IsZero():

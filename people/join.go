@@ -176,7 +176,7 @@ func (p *People) spend(ctx context.Context, tx *store.Tx, v Visit, inv *store.In
 			return "", nil, err
 		}
 	}
-	if err := forgive(ctx, tx, v, n.Login, true); err != nil {
+	if err := p.forgive(ctx, tx, v, n.Login, true); err != nil {
 		return "", nil, err
 	}
 	memberships, _, err := tx.Memberships(ctx, n.id)

@@ -3,20 +3,21 @@ package people
 import (
 	"context"
 	"crypto/sha256"
-	"net/netip"
 	"time"
 
 	"till"
+	"till/internal/door"
 	"till/store"
 )
 
-// Limits on guessing. They are counts in the database, so they hold over all
-// instances.
+// Limits on guessing. Those of a login, a device and a session are counts in the database,
+// so they hold over all instances. Those of an address are in memory and stand before the
+// database: who is refused by them has written nothing.
 const (
 	freeGuesses   = 5           // of a login, before the first pause
 	maxPause      = time.Minute // never a lock, which would be a weapon
-	addressLimit  = 20          // failures of an address in addressWindow
-	addressWindow = time.Minute
+	addressBurst  = 20          // tries of an address at once
+	addressRefill = 3 * time.Second
 )
 
 // pauseAfter returns how long a login is paused after its nth failure.
@@ -30,85 +31,97 @@ func pauseAfter(n int64) time.Duration {
 	return min(time.Second<<(n-freeGuesses), maxPause)
 }
 
-// loginName and addressName are the names of counts: hashes, so that the table
-// holds no login and no address.
+// The names of counts are hashes, so that the table holds no login.
 func loginName(login string) [32]byte { return sha256.Sum256([]byte("login " + login)) }
-
-// addressName counts a whole /64 of IPv6, which one household has.
-func addressName(a netip.Addr) [32]byte {
-	a = a.Unmap().WithZone("")
-	bits := 32
-	if a.Is6() {
-		bits = 64
-	}
-	prefix, err := a.Prefix(bits)
-	if err != nil { // the zero Addr: all of them share one count
-		prefix = netip.Prefix{}
-	}
-	return sha256.Sum256([]byte("address " + prefix.String()))
+func sessionName(session till.ID) [32]byte {
+	return sha256.Sum256([]byte("session " + session.String()))
 }
 
 // admit counts a guess before it is looked at, so that many at once cannot pass
 // together; who was right is forgiven afterwards. login is "" where only the
-// address counts. It refuses with WaitFirst.
+// address counts. A device that the login has signed in on has a count of its own,
+// which no stranger can fill, and waits for neither of the others. It refuses
+// with WaitFirst.
 func (p *People) admit(ctx context.Context, v Visit, login string) error {
-	var refused error
-	err := p.commit(ctx, nil, func(tx *store.Tx) ([]entry, error) {
-		refused = nil
-		now := p.now()
-		wait, err := admitAddress(ctx, tx, addressName(v.Address), now)
-		if err == nil && wait == 0 && login != "" {
-			wait, err = admitLogin(ctx, tx, loginName(login), now)
+	if device, known := p.deviceOf(v, login); known {
+		return p.count(ctx, device)
+	}
+	if err := p.try(p.guesses, v); err != nil || login == "" {
+		return err
+	}
+	return p.count(ctx, loginName(login))
+}
+
+// admitSession counts a guess of somebody who is signed in: what strangers do to
+// the login or the address does not keep them waiting.
+func (p *People) admitSession(ctx context.Context, s *Session) error {
+	return p.count(ctx, sessionName(s.ID))
+}
+
+// try takes one try from the visitor's address.
+func (p *People) try(b *door.Buckets, v Visit) error {
+	if wait, ok := b.Take(door.Network(v.Address), p.now().Std()); !ok {
+		return waitFirst(wait)
+	}
+	return nil
+}
+
+func waitFirst(wait time.Duration) error {
+	return &Refusal{Code: WaitFirst, Wait: wait.Truncate(time.Second) + time.Second}
+}
+
+// count counts a guess in the database. Who has to wait is told so by a read.
+func (p *People) count(ctx context.Context, name [32]byte) error {
+	err := p.c.Store.View(ctx, func(tx *store.Tx) error {
+		g, err := tx.Guesses(ctx, name)
+		if err == nil {
+			err = pausedAt(&g, p.now())
 		}
-		if wait > 0 {
-			refused = &Refusal{Code: WaitFirst, Wait: wait.Truncate(time.Second) + time.Second}
-		}
-		return nil, err
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	return refused
+	return p.commit(ctx, nil, func(tx *store.Tx) ([]entry, error) {
+		now := p.now()
+		g, err := tx.LockGuesses(ctx, name, now)
+		if err != nil {
+			return nil, err
+		}
+		if err := pausedAt(&g, now); err != nil {
+			return nil, err
+		}
+		g.Count, g.LastAt = g.Count+1, now
+		return nil, tx.SaveGuesses(ctx, name, g)
+	})
 }
 
-func admitAddress(ctx context.Context, tx *store.Tx, name [32]byte, now till.Time) (wait time.Duration, err error) {
-	g, err := tx.LockGuesses(ctx, name, now)
-	if err != nil {
-		return 0, err
-	}
-	if now >= g.Since.Add(addressWindow) || now < g.Since {
-		g.Count, g.Since = 0, now
-	}
-	if g.Count >= addressLimit {
-		return g.Since.Add(addressWindow).Sub(now), nil
-	}
-	g.Count, g.LastAt = g.Count+1, now
-	return 0, tx.SaveGuesses(ctx, name, g)
-}
-
-func admitLogin(ctx context.Context, tx *store.Tx, name [32]byte, now till.Time) (wait time.Duration, err error) {
-	g, err := tx.LockGuesses(ctx, name, now)
-	if err != nil {
-		return 0, err
-	}
+// pausedAt refuses with WaitFirst while a count is paused. It begins an old count
+// anew.
+func pausedAt(g *store.Guesses, now till.Time) error {
 	if now >= g.LastAt.Add(guessesKept) || now < g.LastAt {
-		g = store.Guesses{Since: now}
+		*g = store.Guesses{Since: now}
 	}
 	if until := g.LastAt.Add(pauseAfter(g.Count)); now < until {
-		return until.Sub(now), nil
+		return waitFirst(until.Sub(now))
 	}
-	g.Count, g.LastAt = g.Count+1, now
-	return 0, tx.SaveGuesses(ctx, name, g)
+	return nil
 }
 
 // forgive takes back what admit counted of somebody who was right: the whole
-// count of the login if all is proven, one of it if a further step follows.
-func forgive(ctx context.Context, tx *store.Tx, v Visit, login string, all bool) error {
-	if err := tx.ForgiveGuess(ctx, addressName(v.Address)); err != nil || login == "" {
-		return err
-	}
+// count of the device or else the login if all is proven, one of it if a further
+// step follows.
+func (p *People) forgive(ctx context.Context, tx *store.Tx, v Visit, login string, all bool) error {
+	take := tx.ForgiveGuess
 	if all {
-		return tx.ForgetGuesses(ctx, loginName(login))
+		take = tx.ForgetGuesses
 	}
-	return tx.ForgiveGuess(ctx, loginName(login))
+	if device, known := p.deviceOf(v, login); known {
+		return take(ctx, device)
+	}
+	p.guesses.Return(door.Network(v.Address), p.now().Std())
+	if login == "" {
+		return nil
+	}
+	return take(ctx, loginName(login))
 }

@@ -1,6 +1,7 @@
 package people
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"sync"
@@ -87,23 +88,153 @@ func TestAnUnknownLoginGoesTheWayOfAWrongPassword(t *testing.T) {
 	})
 }
 
-func TestAnAddressGuessesTwentyTimesAMinute(t *testing.T) {
+// An address guesses twenty times at once, and once more every three seconds. A
+// whole /64 of IPv6 is one address.
+func TestAnAddressGuessesTwentyTimes(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		at := func(text string) Visit { return Visit{Address: netip.MustParseAddr(text)} }
-		for n := range addressLimit {
-			_, err := w.p.Invitation(w.ctx(), at("2001:db8:1:2::"+string("0123456789abcdef"[n%16])), newToken())
+		guess := func(v Visit, n int) error {
+			return w.p.admit(w.ctx(), v, fmt.Sprintf("nobody%d@shop.example", n))
+		}
+		for n := range addressBurst {
+			w.must(guess(at("2001:db8:1:2::"+string("0123456789abcdef"[n%16])), n))
+		}
+		rows := w.rows()
+		err := guess(at("2001:db8:1:2:ffff::1"), 99)
+		w.want(err, WaitFirst)
+		if wait := RefusalOf(err).Wait; wait > addressRefill+time.Second {
+			t.Errorf("it waits %s", wait)
+		}
+		if now := w.rows(); now != rows {
+			t.Errorf("a refusal has written %d rows", now-rows)
+		}
+		w.must(guess(at("2001:db8:1:3::1"), 99))
+		w.pass(addressRefill)
+		w.must(guess(at("2001:db8:1:2:ffff::1"), 99))
+		w.want(guess(at("2001:db8:1:2:ffff::1"), 99), WaitFirst)
+	})
+}
+
+// Nobody needs a session to open a link. So an invented one writes nothing, and
+// does not keep those waiting who sign in from the same address.
+func TestInventedLinksWriteNothingAndStopNoSignIn(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.join(w.client.ID, till.RoleCashier, "brice@shop.example")
+		rows := w.rows()
+		for range addressBurst {
+			_, err := w.p.Invitation(w.ctx(), home, newToken())
 			w.want(err, LinkUnknown)
 		}
-		_, err := w.p.Invitation(w.ctx(), at("2001:db8:1:2:ffff::1"), newToken())
+		for range 10 {
+			_, err := w.p.Invitation(w.ctx(), home, newToken())
+			w.want(err, WaitFirst)
+		}
+		if now := w.rows(); now != rows {
+			t.Errorf("invented links have written %d rows", now-rows)
+		}
+		_, err := w.p.SignIn(w.ctx(), home, "brice@shop.example", goodPassword, false)
+		w.must(err)
+		_, token, err := w.p.InviteAs(w.ctx(), "cli:root", w.client.ID, till.RoleCashier, "Awa", "")
+		w.must(err)
+		w.pass(addressRefill)
+		for range 3 { // a link that exists costs nothing
+			_, err = w.p.Invitation(w.ctx(), home, token)
+			w.must(err)
+		}
+	})
+}
+
+// While a login is paused, a guess writes nothing.
+func TestAPausedLoginWritesNothing(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		for range freeGuesses {
+			_, err := w.p.SignIn(w.ctx(), home, "brice@shop.example", otherPassword, false)
+			w.want(err, WrongCredentials)
+		}
+		rows := w.rows()
+		for range 5 {
+			_, err := w.p.SignIn(w.ctx(), away, "brice@shop.example", otherPassword, false)
+			w.want(err, WaitFirst)
+		}
+		if now := w.rows(); now != rows {
+			t.Errorf("refusals have written %d rows", now-rows)
+		}
+	})
+}
+
+// Two guesses a second from everywhere, and from the person's own address: on a
+// device where they have signed in before, the right password still lets them in.
+// The device has a count of its own.
+func TestADeviceThatIsKnownWaitsForNoStranger(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		const login = "brice@shop.example"
+		w.join(w.client.ID, till.RoleCashier, login)
+		w.join(w.client.ID, till.RoleCashier, "awa@shop.example")
+		known := home
+		known.Tokens = []string{"nonsense", w.p.NewDevice(login)}
+		attack := func() {
+			for n := range 4 {
+				_ = w.p.admit(w.ctx(), Visit{Address: netip.AddrFrom4([4]byte{203, 0, byte(w.clock.Now() % 251), byte(n)})}, login)
+			}
+		}
+		for n := range addressBurst + 1 {
+			_ = w.p.admit(w.ctx(), home, fmt.Sprintf("nobody%d@shop.example", n))
+		}
+		for range 4 {
+			attack()
+			_, err := w.p.SignIn(w.ctx(), known, login, goodPassword, false)
+			w.must(err)
+			_, err = w.p.SignIn(w.ctx(), home, login, goodPassword, false)
+			w.want(err, WaitFirst)
+			w.pass(time.Second / 2)
+		}
+		// Of another login it says nothing, and a word of it that was changed says
+		// nothing either.
+		_, err := w.p.SignIn(w.ctx(), known, "awa@shop.example", goodPassword, false)
 		w.want(err, WaitFirst)
-		_, err = w.p.SignIn(w.ctx(), at("2001:db8:1:2:ffff::1"), "awa@shop.example", goodPassword, false)
+		forged := []byte(known.Tokens[1])
+		forged[20] ^= 1
+		_, err = w.p.SignIn(w.ctx(), Visit{Address: home.Address, Tokens: []string{string(forged)}}, login, goodPassword, false)
 		w.want(err, WaitFirst)
-		_, err = w.p.Invitation(w.ctx(), at("2001:db8:1:3::1"), newToken())
-		w.want(err, LinkUnknown)
-		w.pass(time.Minute)
-		_, err = w.p.Invitation(w.ctx(), at("2001:db8:1:2:ffff::1"), newToken())
-		w.want(err, LinkUnknown)
+		// Who has the device guesses no faster than others.
+		for range freeGuesses {
+			_, err := w.p.SignIn(w.ctx(), known, login, otherPassword, false)
+			w.want(err, WrongCredentials)
+		}
+		_, err = w.p.SignIn(w.ctx(), known, login, goodPassword, false)
+		w.want(err, WaitFirst)
+		w.pass(time.Second)
+		_, err = w.p.SignIn(w.ctx(), known, login, goodPassword, false)
+		w.must(err)
+		if w.pass(DeviceWindow); w.p.DeviceIsOf(known.Tokens[1], login) {
+			t.Error("the device is known for ever")
+		}
+	})
+}
+
+// Who is signed in proves who they are, whatever strangers try with the login.
+func TestAProofWaitsForNoStranger(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		e := w.join(w.client.ID, till.RoleCashier, "brice@shop.example")
+		for range addressBurst + 1 {
+			_ = w.p.admit(w.ctx(), home, "brice@shop.example")
+		}
+		_, err := w.p.SignIn(w.ctx(), home, "brice@shop.example", goodPassword, false)
+		w.want(err, WaitFirst)
+		for range freeGuesses {
+			_, err = w.p.Prove(w.ctx(), home, e.Session, Proof{Password: otherPassword})
+			w.want(err, WrongPassword)
+		}
+		_, err = w.p.Prove(w.ctx(), home, e.Session, Proof{Password: goodPassword})
+		w.want(err, WaitFirst)
+		w.pass(time.Second)
+		_, err = w.p.Prove(w.ctx(), home, e.Session, Proof{Password: goodPassword})
+		w.must(err)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"till"
+	"till/internal/door"
 	"till/internal/seal"
 	"till/store"
 )
@@ -40,7 +41,8 @@ type Config struct {
 // Visit is where a request came from.
 type Visit struct {
 	Address netip.Addr
-	Device  string // what the person reads in the list of sessions: "Firefox, Android"; at most MaxDevice bytes are kept
+	Tokens  []string // of devices that the browser was given: see NewDevice
+	Device  string   // what the person reads in the list of sessions: "Firefox, Android"; at most MaxDevice bytes are kept
 }
 
 // MaxDevice is the longest description of a device, in bytes.
@@ -54,6 +56,9 @@ type People struct {
 	codeKey  []byte
 	webauthn *relyingParty // nil: no passkeys
 	hashing  chan struct{} // a slot for each password that is being hashed
+	devices  *seal.Sealer
+	guesses  *door.Buckets // of who signs in
+	links    *door.Buckets // of who opens links
 
 	// decoy is what the password of an unknown login is compared with.
 	decoy func() string
@@ -82,7 +87,8 @@ func New(c Config) (*People, error) {
 	if c.Now == nil {
 		c.Now = c.Store.Now
 	}
-	p := &People{c: c, hashing: make(chan struct{}, maxHashing)}
+	p := &People{c: c, hashing: make(chan struct{}, maxHashing),
+		guesses: door.NewBuckets(addressBurst, addressRefill), links: door.NewBuckets(addressBurst, addressRefill)}
 	if c.Secret == nil {
 		return p, nil
 	}
@@ -94,6 +100,9 @@ func New(c Config) (*People, error) {
 		return nil, fmt.Errorf("people: %w", err)
 	}
 	if p.steps, err = c.Ring.BriefSealer(stepLabel); err != nil {
+		return nil, fmt.Errorf("people: %w", err)
+	}
+	if p.devices, err = c.Ring.Sealer(deviceLabel); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
 	if p.codeKey, err = seal.Key(c.Secret, codeLabel); err != nil {

@@ -19,11 +19,7 @@ type Proof struct {
 // refuses with WrongCode, WrongPassword, PasskeyRefused, StepOver and
 // WaitFirst.
 func (p *People) Prove(ctx context.Context, v Visit, s *Session, proof Proof) (Entry, error) {
-	login := s.Person.Login
-	if len(proof.Answer) > 0 {
-		login = "" // nobody guesses a passkey
-	}
-	if err := p.admit(ctx, v, login); err != nil {
+	if err := p.admitSession(ctx, s); err != nil {
 		return Entry{}, err
 	}
 	use, err := p.checkProof(ctx, s, proof)
@@ -36,7 +32,7 @@ func (p *People) Prove(ctx context.Context, v Visit, s *Session, proof Proof) (E
 			if err := use(tx); err != nil {
 				return nil, err
 			}
-			if err := forgive(ctx, tx, v, login, true); err != nil {
+			if err := tx.ForgetGuesses(ctx, sessionName(s.ID)); err != nil {
 				return nil, err
 			}
 			var err error

@@ -50,7 +50,7 @@ func (p *People) SignIn(ctx context.Context, v Visit, login, password string, st
 		if err != nil {
 			return Entry{}, err
 		}
-		err = p.commit(ctx, nil, func(tx *store.Tx) ([]entry, error) { return nil, forgive(ctx, tx, v, login, false) })
+		err = p.commit(ctx, nil, func(tx *store.Tx) ([]entry, error) { return nil, p.forgive(ctx, tx, v, login, false) })
 		return Entry{Step: text}, err
 	}
 	return p.enter(ctx, v, person, stay, "by password", nil)
@@ -139,7 +139,7 @@ func (p *People) enter(ctx context.Context, v Visit, person *store.Person, stay 
 				return nil, err
 			}
 		}
-		if err := forgive(ctx, tx, v, person.Login, true); err != nil {
+		if err := p.forgive(ctx, tx, v, person.Login, true); err != nil {
 			return nil, err
 		}
 		current, _, err := tx.Memberships(ctx, person.ID)

@@ -109,7 +109,7 @@ func (p *People) ConfirmTOTP(ctx context.Context, v Visit, s *Session, stepText,
 	if st.Session != s.ID {
 		return Entry{}, nil, refuse(StepOver)
 	}
-	if err := p.admit(ctx, v, s.Person.Login); err != nil {
+	if err := p.admitSession(ctx, s); err != nil {
 		return Entry{}, nil, err
 	}
 	used := totpStep(st.Secret, cleanCode(code), p.now())
@@ -129,7 +129,7 @@ func (p *People) ConfirmTOTP(ctx context.Context, v Visit, s *Session, stepText,
 				return err
 			}
 		}
-		if err := forgive(ctx, tx, v, s.Person.Login, true); err != nil {
+		if err := tx.ForgetGuesses(ctx, sessionName(s.ID)); err != nil {
 			return err
 		}
 		return tx.SetTOTP(ctx, person.ID, p.totp.Seal(st.Secret, person.ID[:]), used)

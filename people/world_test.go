@@ -20,6 +20,9 @@ type world struct {
 	clock  *storetest.Clock
 	p      *People
 	client *till.Client
+
+	path    string             // of the database
+	intrude storetest.Intruder // see rows
 }
 
 const (
@@ -37,12 +40,18 @@ var (
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
 	start := till.TimeOf(time.Date(2026, 11, 14, 13, 0, 0, 0, time.UTC))
-	storetest.RunAt(t, &start, func(t *testing.T, s *store.Store, c *storetest.Clock) {
-		w := &world{T: t, s: s, clock: c}
-		w.p = w.people(Config{})
-		w.client = storetest.NewClient(t, s, till.Live)
-		f(w)
-	})
+	for _, e := range storetest.Engines() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			config, clock := e.Config(t), storetest.NewClock(start)
+			config.Now = clock.Now
+			w := &world{T: t, s: storetest.Open(t, config), clock: clock, path: config.Path}
+			t.Cleanup(func() { storetest.CheckInvariants(t, w.s) })
+			w.p = w.people(Config{})
+			w.client = storetest.NewClient(t, w.s, till.Live)
+			f(w)
+		})
+	}
 }
 
 // people returns one more instance.
@@ -62,6 +71,20 @@ func (w *world) people(c Config) *People {
 func (w *world) ctx() context.Context { return store.WithCause(w.Context(), "console test") }
 
 func (w *world) pass(d time.Duration) { w.clock.Set(w.clock.Now().Add(d)) }
+
+// rows returns how many rows there are of counts and marks.
+func (w *world) rows() (n int64) {
+	w.Helper()
+	if w.intrude == nil {
+		w.intrude = storetest.NewIntruder(w.T, w.path)
+	}
+	for _, table := range []string{"guesses", "used_once"} {
+		rows, err := w.intrude("DELETE FROM " + table) // which is taken back
+		w.must(err)
+		n += rows
+	}
+	return n
+}
 
 // must fails the test if there is an error, and want if there is another
 // refusal.

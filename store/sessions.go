@@ -201,6 +201,12 @@ func (tx *Tx) LockGuesses(ctx context.Context, name [32]byte, now till.Time) (g 
 	return g, err
 }
 
+// Guesses reads a count without locking it; the zero count if there is none.
+func (tx *Tx) Guesses(ctx context.Context, name [32]byte) (g Guesses, err error) {
+	_, err = tx.db.QueryRow(ctx, selectGuesses, []any{name[:]}, &g.Count, &g.Since, &g.LastAt)
+	return g, err
+}
+
 // SaveGuesses writes a count that LockGuesses has locked.
 func (tx *Tx) SaveGuesses(ctx context.Context, name [32]byte, g Guesses) error {
 	_, err := tx.db.Exec(ctx, updateGuesses, g.Count, int64(g.Since), int64(g.LastAt), name[:])
