@@ -199,17 +199,19 @@ func appendCSV(b []byte, t *ledger.Transaction) []byte {
 	return append(b, "\r\n"...)
 }
 
-// formulaStart are the characters with which a cell begins that a spreadsheet
-// would run, whatever quotes stand around it, and the apostrophe that keeps
-// it from doing so. The wide ones are taken for the narrow by some.
-const formulaStart = "=+-@\t\r\n'＝＋－＠"
+// What spreadsheets make of a text. Each takes one of the separators for the end of a cell,
+// not always ours. It runs a cell as a formula that begins with one of formulaStart,
+// whatever quotes and spaces stand before it; some take the wide characters for the narrow
+// ones. The apostrophe keeps it from doing so.
+const (
+	separators   = ",;|\t\r\n"
+	formulaStart = "=+-@'＝＋－＠"
+)
 
-// appendCell writes a text. A text that a spreadsheet would run as a formula,
-// or that begins with an apostrophe, gets an apostrophe in front. A program
-// that removes one leading apostrophe has each text as it was.
+// appendCell writes a text, with quotes around it if a spreadsheet could split it.
 func appendCell(b []byte, s string) []byte {
 	guarded := Guard(s)
-	if guarded == s && !strings.ContainsAny(s, "\",\r\n") {
+	if guarded == s && !strings.ContainsAny(s, `"`+separators) {
 		return append(b, s...)
 	}
 	b = append(b, '"')
@@ -217,11 +219,22 @@ func appendCell(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// Guard returns a text for a cell of CSV: with an apostrophe in front if a
-// spreadsheet would run it as a formula, or if it begins with an apostrophe.
+// Guard returns a text for a cell of CSV: with an apostrophe in front of what a
+// spreadsheet would run as a formula, at the beginning and after each separator, and of an
+// apostrophe there. A program that removes one apostrophe at the beginning and one after
+// each separator has the text as it was.
 func Guard(s string) string {
-	if s != "" && strings.IndexAny(s, formulaStart) == 0 {
-		return "'" + s
+	if !strings.ContainsAny(s, formulaStart+separators) {
+		return s
 	}
-	return s
+	var b strings.Builder
+	begins := true // a cell, for some spreadsheet
+	for i, r := range s {
+		if begins && strings.IndexAny(strings.TrimLeft(s[i:], ` "`), formulaStart) == 0 || i == 0 && strings.ContainsRune("\t\r\n", r) {
+			b.WriteByte('\'')
+		}
+		b.WriteRune(r)
+		begins = strings.ContainsRune(separators, r)
+	}
+	return b.String()
 }
