@@ -1,6 +1,9 @@
 package server
 
 import (
+	"net/netip"
+	"strings"
+
 	"till/internal/system"
 	"till/store"
 )
@@ -24,4 +27,16 @@ func (d *doctor) examineExposure(s *Setup) {
 	judge(store.IsPostgres(s.Database), ExposedDatabase, "it is encrypted, or does not leave this machine")
 	judge(s.Listen != "" || s.BaseURL != "", ExposedAPI, "it is encrypted, or does not leave this machine")
 	judge(s.AdminListen != "", ExposedAdmin, "other machines do not reach it, or need its token")
+	if s.Config == "" {
+		d.examineProxies(s, nil)
+	}
+}
+
+// examineProxies warns if a proxy with TLS may stand in front that is not named.
+func (d *doctor) examineProxies(s *Setup, trusted []netip.Prefix) {
+	if !strings.HasPrefix(s.BaseURL, "https://") || len(s.Served) > 0 { // which the server itself shows
+		return
+	}
+	d.addIf(ExposedProxy, len(trusted) == 0, Risky, "trusted_proxies names it",
+		"the base URL is https, and trusted_proxies names no proxy: if one is in front, everybody counts as one address, and who tries out passwords keeps all others waiting")
 }

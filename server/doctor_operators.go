@@ -67,6 +67,7 @@ func (d *doctor) examineOperators(ctx context.Context, s *Setup) error {
 		return nil
 	}
 	d.add("config", Fine, "%s and %s", till.Count(len(ops.File.Connections), "connection", "connections"), till.Count(len(ops.File.Routes), "route", "routes"))
+	d.examineProxies(s, ops.File.TrustedProxies)
 	for _, c := range ops.File.Connections {
 		d.examineConnection(ctx, ops, c.Name)
 		d.reportCallback(ops, c, s.BaseURL, ring)

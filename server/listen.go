@@ -152,6 +152,7 @@ func (s *Server) serve() *httpServers {
 	w := &httpServers{errs: make(chan error, 4)}
 	if s.listener != nil {
 		h := api.Server(s.handler)
+		h.Handler = s.watchForwarded(h.Handler)
 		if s.console != nil {
 			h.RegisterOnShutdown(s.console.Stop)
 		}
@@ -159,6 +160,7 @@ func (s *Server) serve() *httpServers {
 	}
 	if s.consoleListener != nil {
 		h := api.Server(s.console)
+		h.Handler = s.watchForwarded(h.Handler)
 		h.RegisterOnShutdown(s.console.Stop)
 		w.start(s.log, s.overTLS(h), api.Guard(s.encrypted(s.consoleListener)))
 	}
