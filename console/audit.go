@@ -221,6 +221,11 @@ func (v *visit) auditSubject(l *auditLine, a *store.AuditRow) {
 func (v *visit) auditCSV() error {
 	id, path := v.auditOf()
 	f := v.readAuditFilter(path)
+	leave, err := v.enterTable()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	release, err := takeCSVSlot()
 	if err != nil {
 		return err
@@ -252,6 +257,7 @@ func (v *visit) auditCSV() error {
 	if err := v.k.People.NoteAct(v.r.Context(), v.session, v.client, people.Act{Action: "export.audit", Detail: look.Count(look.English, int64(rows)) + " rows"}); err != nil {
 		return err
 	}
+	release()
 	return v.writeCSV("audit", table)
 }
 

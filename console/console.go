@@ -65,6 +65,7 @@ type Console struct {
 	phones  *seal.Sealer   // tokens of handsets on second devices
 	marks   store.PhoneKey // of the index of phones
 	streams *streams
+	gate    *gate
 
 	// sessionOf returns who a cookie belongs to: People.Session, unless a test
 	// says who visits.
@@ -87,7 +88,7 @@ func New(c Config) (*Console, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the base URL of the console: %w", err)
 	}
-	k := &Console{Config: c, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(), streams: newStreams(),
+	k := &Console{Config: c, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(), streams: newStreams(), gate: newGate(door.NewLog(c.Log)),
 		origin: base.Scheme + "://" + base.Host, secure: base.Scheme == "https", now: c.Store.Now}
 	k.sessionOf = func(v *visit, token string) (*people.Session, error) {
 		return c.People.Session(v.r.Context(), v.from, token)
@@ -122,14 +123,18 @@ func Handles(path string) bool {
 	return path == Prefix || strings.HasPrefix(path, Prefix+"/") || strings.HasPrefix(path, PhonePrefix+"/")
 }
 
-// Stop ends the streams, which would keep a server from stopping.
-func (k *Console) Stop() { k.streams.stop() }
+// Stop ends the streams, which would keep a server from stopping, and writes what
+// the log still lacks.
+func (k *Console) Stop() {
+	k.streams.stop()
+	k.gate.refusals.Flush()
+}
 
-// readTimeout is how long a body may take: people's lines are slow, and what
-// they type must not be lost.
+// readTimeout is how long the body of somebody who is signed in may take: people's
+// lines are slow, and what they type must not be lost.
 const readTimeout = 60 * time.Second
 
-// maxForm is the largest body of a form.
+// maxForm is the largest body of a request, whatever its method.
 const maxForm = 64 << 10
 
 // ServeHTTP implements http.Handler.
@@ -139,21 +144,24 @@ func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		k.serve(w, r, &insecureRoute)
 		return
 	}
-	if err := k.cross.Check(r); err != nil {
-		k.Log.Warn("form from elsewhere refused", "path", r.URL.Path, "origin", r.Header.Get("Origin"))
-		k.serve(w, r, &foreignRoute)
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if foreignLoad(r) || k.cross.Check(r) != nil {
+		k.refuseForeign(w, r)
 		return
 	}
 	if r.URL.Path == Prefix {
 		http.Redirect(w, r, Prefix+"/", http.StatusPermanentRedirect)
 		return
 	}
-	if r.Method == http.MethodPost {
-		// Only HTTP/1 and HTTP/2 connections can set it; a test's recorder cannot.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout))
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	}
 	k.mux.ServeHTTP(w, r)
+}
+
+// refuseForeign refuses what another site's page sends or loads. The log has the
+// route's pattern: the path may hold the token of a link.
+func (k *Console) refuseForeign(w http.ResponseWriter, r *http.Request) {
+	_, pattern := k.mux.Handler(r)
+	k.gate.refusals.Add(door.Refusal{Reason: "foreign_site", From: door.Peer(r, k.TrustedProxies), Status: http.StatusForbidden, Route: pattern, Origin: r.Header.Get("Origin"), Warn: true}, "")
+	k.serve(w, r, &foreignRoute)
 }
 
 // reachable reports whether a session may travel over this connection: by

@@ -1,6 +1,11 @@
 package console
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+
+	"till/people"
+)
 
 // The session's cookie. The name with __Host- is only taken by browsers from
 // HTTPS, for this host and every path; on plain HTTP, which is loopback, there
@@ -8,6 +13,9 @@ import "net/http"
 const (
 	secureCookie   = "__Host-till"
 	loopbackCookie = "till"
+
+	// Of the tokens of devices: they open nothing; see people.NewDevice.
+	devicesSuffix = "-devices"
 )
 
 func (k *Console) cookieName() string {
@@ -40,4 +48,27 @@ func (v *visit) token() string {
 		return ""
 	}
 	return c.Value
+}
+
+// deviceTokens returns the device tokens that a browser sent.
+func deviceTokens(k *Console, r *http.Request) []string {
+	c, err := r.Cookie(k.cookieName() + devicesSuffix)
+	if err != nil || c.Value == "" {
+		return nil
+	}
+	tokens := strings.SplitN(c.Value, ".", people.MaxDevices+1)
+	return tokens[:min(len(tokens), people.MaxDevices)]
+}
+
+// keepDevice remembers that a login has signed in with this browser, beside the
+// others that did.
+func (v *visit) keepDevice(login string) {
+	tokens := []string{v.k.People.NewDevice(login)}
+	for _, t := range v.from.Tokens {
+		if len(tokens) < people.MaxDevices && !v.k.People.DeviceIsOf(t, login) {
+			tokens = append(tokens, t)
+		}
+	}
+	http.SetCookie(v.w, &http.Cookie{Name: v.k.cookieName() + devicesSuffix, Value: strings.Join(tokens, "."), Path: "/", MaxAge: int(people.DeviceWindow.Seconds()),
+		Secure: v.k.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode})
 }

@@ -1,13 +1,13 @@
 package console
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
 	"net/http"
 	"strings"
+	"sync"
 
 	"till"
+	"till/books"
 	"till/console/look"
 	"till/people"
 	"till/store"
@@ -18,16 +18,17 @@ import (
 const (
 	maxCSVRows = 50_000
 	csvSlice   = 500
-	maxCSVs    = 2 // at once on this instance
+	maxCSVs    = 2 // made at once on this instance
 )
 
 var csvSlots = make(chan struct{}, maxCSVs)
 
-// takeCSVSlot lets one more table be made, until release is called.
+// takeCSVSlot lets one more table be made, until release is called: before it is
+// written to a browser, which may read slowly.
 func takeCSVSlot() (release func(), err error) {
 	select {
 	case csvSlots <- struct{}{}:
-		return func() { <-csvSlots }, nil
+		return sync.OnceFunc(func() { <-csvSlots }), nil
 	default:
 		return nil, errAway
 	}
@@ -49,6 +50,11 @@ func (v *visit) listCSV(kind string, f *filter, read reader, whole bool) error {
 	if !v.may(people.Export) {
 		return &people.Refusal{Code: people.NotAllowed, Need: people.Export}
 	}
+	leave, err := v.enterTable()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	release, err := takeCSVSlot()
 	if err != nil {
 		return err
@@ -70,6 +76,7 @@ func (v *visit) listCSV(kind string, f *filter, read reader, whole bool) error {
 	if err := v.k.People.NoteAct(v.r.Context(), v.session, v.client, people.Act{Action: "export." + kind, Detail: look.Count(look.English, int64(len(lines))) + " rows, phones " + phones}); err != nil {
 		return err
 	}
+	release() // whoever reads slowly must not hold it
 	return v.writeCSV(kind, table)
 }
 
@@ -136,30 +143,32 @@ func (f *Frame) Excel(table string) string {
 	return table + mark + "for=" + forExcel
 }
 
-// guardFormula keeps a spreadsheet from running a text that a stranger chose.
-func guardFormula(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
-		return "'" + s
-	}
-	return s
-}
-
 // writeCSV answers with a table: "," or, for Excel, ";" with a byte mark.
 func (v *visit) writeCSV(name string, rows [][]string) error {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	if v.r.FormValue("for") == forExcel {
-		b.WriteString("\ufeff")
-		w.Comma = ';'
+	var b []byte
+	comma := byte(',')
+	if v.r.Form.Get("for") == forExcel {
+		b = append(b, "\ufeff"...)
+		comma = ';'
 	}
 	for _, row := range rows {
-		for i := range row {
-			row[i] = guardFormula(row[i])
-		}
-		_ = w.Write(row) // it writes to memory
+		b = appendRow(b, comma, row)
 	}
-	w.Flush()
 	v.w.Header().Set("Content-Disposition", `attachment; filename="`+name+"-"+v.clock.ISODay(v.now)+`.csv"`)
-	v.write(http.StatusOK, "text/csv; charset=utf-8", b.Bytes())
+	v.write(http.StatusOK, "text/csv; charset=utf-8", b)
 	return nil
+}
+
+// appendRow writes a line of a table. Each cell is guarded and has quotes around
+// it, because spreadsheets split and run what others chose.
+func appendRow(b []byte, comma byte, row []string) []byte {
+	for i, cell := range row {
+		if i > 0 {
+			b = append(b, comma)
+		}
+		b = append(b, '"')
+		b = append(b, strings.ReplaceAll(books.Guard(cell), `"`, `""`)...)
+		b = append(b, '"')
+	}
+	return append(b, "\r\n"...)
 }

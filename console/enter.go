@@ -20,6 +20,7 @@ func (v *visit) refused(err error) (string, error) {
 	if r == nil || r.Code == people.SessionOver || r.Code == people.FactorNeeded {
 		return "", err
 	}
+	v.noteRefusal(r)
 	return v.refusal(r), nil
 }
 
@@ -95,6 +96,7 @@ func (v *visit) entered(e people.Entry, stay bool, to string) error {
 	} else {
 		v.setToken(e.Token)
 	}
+	v.keepDevice(e.Session.Person.Login)
 	if e.Session.FactorMissing {
 		return v.redirect(Prefix + "/me")
 	}

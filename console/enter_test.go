@@ -20,10 +20,10 @@ import (
 	"till/people"
 )
 
-// browser keeps the cookie of one person.
+// browser keeps the cookie of one person, and that of the device.
 type browser struct {
 	*world
-	cookie *http.Cookie
+	cookie, devices *http.Cookie
 }
 
 // newBrowser is a world whose sessions are real.
@@ -43,9 +43,14 @@ func (b *browser) send(method, path string, form url.Values) *httptest.ResponseR
 	if b.cookie != nil {
 		q.AddCookie(b.cookie)
 	}
+	if b.devices != nil {
+		q.AddCookie(b.devices)
+	}
 	a := b.do(q)
 	for _, c := range a.Result().Cookies() {
-		if b.cookie = c; c.MaxAge < 0 {
+		if strings.HasSuffix(c.Name, devicesSuffix) {
+			b.devices = c
+		} else if b.cookie = c; c.MaxAge < 0 {
 			b.cookie = nil
 		}
 		if !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" {
@@ -210,7 +215,7 @@ func TestSignInAttacks(t *testing.T) {
 		for n := 0; n < 6 || n < 20 && !strings.Contains(answers[login], "Wait"); n++ {
 			a := b.send(http.MethodPost, Prefix+"/enter", url.Values{"login": {login}, "password": {"wrong wrong wrong"}})
 			m := regexp.MustCompile(`role="alert">.*?</svg>([^<]*)<`).FindStringSubmatch(a.Body.String())
-			if a.Code != http.StatusOK || m == nil {
+			if m == nil || (a.Code == http.StatusTooManyRequests) != strings.Contains(m[1], "Wait") || (a.Header().Get("Retry-After") != "") != strings.Contains(m[1], "Wait") {
 				t.Fatalf("%d\n%s", a.Code, a.Body.String())
 			}
 			answers[login] = regexp.MustCompile(`Wait [0-9]+ seconds?`).ReplaceAllString(m[1], "Wait some seconds")

@@ -25,6 +25,7 @@ var (
 	errInsecure  = &pageError{http.StatusForbidden, "insecure"}
 	errForeign   = &pageError{http.StatusForbidden, "foreign"}
 	errAway      = &pageError{http.StatusServiceUnavailable, "away"}
+	errBusy      = &pageError{http.StatusTooManyRequests, "busy"}
 	errOurs      = &pageError{http.StatusInternalServerError, "ours"}
 	errLongCSV   = &pageError{http.StatusBadRequest, "long"}
 	errInput     = &pageError{http.StatusBadRequest, "input"}
@@ -72,7 +73,7 @@ func (v *visit) fail(err error) {
 			p.Givers += v.words.T("role." + string(role))
 		}
 	}
-	if e.status == http.StatusServiceUnavailable {
+	if e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests {
 		v.w.Header().Set("Retry-After", "2")
 	}
 	v.render(e.status, "error", p)
@@ -84,6 +85,7 @@ func (v *visit) refuseVisit(r *people.Refusal) bool {
 	case r.Code != people.SessionOver && r.Code != people.FactorNeeded:
 		return false
 	case v.r.Header.Get("Till-Region") != "" || v.r.Header.Get("Accept") == "text/event-stream":
+		v.wait()
 		v.written = true
 		v.w.WriteHeader(http.StatusUnauthorized) // the script loads the page again, which leads on
 	case r.Code == people.FactorNeeded:

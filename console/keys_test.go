@@ -122,7 +122,7 @@ func (w *world) checkAudit(t *testing.T) {
 		}
 	}
 	a := w.do(request(http.MethodGet, w.path("/audit.csv?act=key."), nil))
-	if text := a.Body.String(); a.Code != http.StatusOK || !strings.HasPrefix(text, "sequence,at_utc,at_local,zone,actor,action") || strings.Count(text, ",key.revoke,") != 1 || strings.Contains(text, ",client.create,") {
+	if text := a.Body.String(); a.Code != http.StatusOK || !strings.HasPrefix(text, `"sequence","at_utc","at_local","zone","actor","action"`) || strings.Count(text, `,"key.revoke",`) != 1 || strings.Contains(text, `,"client.create",`) {
 		t.Errorf("the table is answered %d: %s", a.Code, text)
 	}
 	w.audited("export.audit")

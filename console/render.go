@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
@@ -61,7 +62,7 @@ func (v *visit) page(name string, data any) error {
 	if block != "layout" && v.unchanged(b.Bytes()) {
 		return nil
 	}
-	v.write(http.StatusOK, "text/html; charset=utf-8", b.Bytes())
+	v.write(cmp.Or(v.status, http.StatusOK), "text/html; charset=utf-8", b.Bytes())
 	return nil
 }
 
@@ -102,6 +103,7 @@ var zippers = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 
 // write sends a whole answer.
 func (v *visit) write(status int, kind string, b []byte) {
+	v.wait()
 	h := v.w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Vary", "Accept-Encoding, Cookie, Till-Region")

@@ -25,6 +25,9 @@ type Route struct {
 	May    people.Permission // what the person must be allowed; Member: any role will do
 	Fresh  bool              // the act needs fresh proof; see visit.checkProof
 
+	// Stream is answered until the person leaves.
+	Stream bool
+
 	// TestOnly routes are 404 for live merchants.
 	TestOnly bool
 
@@ -146,7 +149,7 @@ func init() {
 		{Method: http.MethodPost, Path: "/c/{client}/sandbox/choose", For: Staff, May: people.SandboxUse, TestOnly: true, WhileSuspended: true, handle: (*visit).chooseNumber},
 		{Method: http.MethodPost, Path: "/c/{client}/sandbox/answer", For: Staff, May: people.SandboxUse, TestOnly: true, WhileSuspended: true, handle: (*visit).answerPrompt},
 		{Method: http.MethodPost, Path: "/c/{client}/sandbox/handset", For: Staff, May: people.SandboxUse, TestOnly: true, WhileSuspended: true, handle: (*visit).setHandset},
-		{Method: http.MethodGet, Path: "/c/{client}/live", For: Staff, May: people.Member, handle: (*visit).live},
+		{Method: http.MethodGet, Path: "/c/{client}/live", For: Staff, May: people.Member, Stream: true, handle: (*visit).live},
 	}
 }
 

@@ -305,9 +305,11 @@ func TestWeights(t *testing.T) {
 // spreadsheet.
 func TestCSV(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ in, want string }{{"=1+1", "'=1+1"}, {"+242", "'+242"}, {"-1", "'-1"}, {"@x", "'@x"}, {"a=b", "a=b"}, {"", ""}, {"\tx", "'\tx"}} {
-		if got := guardFormula(c.in); got != c.want {
-			t.Errorf("%q became %q", c.in, got)
+	for _, c := range []struct{ in, want string }{{"=1+1", "'=1+1"}, {"+242", "'+242"}, {"a=b", "a=b"}, {"", ""}, {"\tx", "'\tx"}, {"x;=1+1", "x;'=1+1"}, {"x,=1+1", "x,'=1+1"}, {"＝1", "'＝1"}, {`a"b`, `a""b`}} {
+		for comma, want := range map[byte]string{',': `"` + c.want + `","y"` + "\r\n", ';': `"` + c.want + `";"y"` + "\r\n"} {
+			if got := string(appendRow(nil, comma, []string{c.in, "y"})); got != want {
+				t.Errorf("%q became %s", c.in, got)
+			}
 		}
 	}
 	if got := plainAmount(till.Money{Minor: 125050, Currency: "KES"}); got != "1250.50" {

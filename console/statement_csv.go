@@ -1,10 +1,8 @@
 package console
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/csv"
 	"net/http"
 	"strconv"
 	"time"
@@ -26,6 +24,11 @@ func (v *visit) statementCSV() error {
 	if !v.may(people.Export) {
 		return &people.Refusal{Code: people.NotAllowed, Need: people.Export}
 	}
+	leave, err := v.enterTable()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	release, err := takeCSVSlot()
 	if err != nil {
 		return err
@@ -52,6 +55,7 @@ func (v *visit) statementCSV() error {
 	if err := v.k.People.NoteAct(v.r.Context(), v.session, v.client, what); err != nil {
 		return err
 	}
+	release() // it is read in short slices from here on
 	return v.streamStatement(want)
 }
 
@@ -75,30 +79,24 @@ func (v *visit) streamStatement(want store.TransactionFilter) error {
 // statementRow returns what writes a line of the table; without a line it writes
 // the head. Amounts are in major units, and a line has either a credit or a debit.
 func (v *visit) statementRow(excel bool) func(b []byte, t *ledger.Transaction) []byte {
-	var cells bytes.Buffer
-	w := csv.NewWriter(&cells)
-	w.UseCRLF = true
+	comma := byte(',')
 	if excel {
-		w.Comma = ';'
+		comma = ';'
 	}
 	return func(b []byte, t *ledger.Transaction) []byte {
-		cells.Reset()
 		if t == nil {
 			if excel {
 				b = append(b, "\ufeff"...)
 			}
-			_ = w.Write([]string{"line", "created_utc", "created_local", "zone", "type", "what", "credit", "debit", "balance", "currency", "method", "reference", "receipt", "payment_id", "payout_id", "id"})
-		} else {
-			credit, debit := plainAmount(t.Amount), ""
-			if t.Direction != "credit" {
-				credit, debit = debit, credit
-			}
-			_ = w.Write([]string{strconv.FormatInt(t.Sequence, 10), t.CreatedAt.String(), v.clock.Local(t.CreatedAt), v.clock.Zone.String(), t.Type, v.entryName(t.Type),
-				credit, debit, plainAmount(till.Money{Minor: t.BalanceAfter, Currency: t.Amount.Currency}), t.Amount.Currency, t.Method,
-				books.Guard(t.Reference), books.Guard(t.ProviderReference), textOf(t.PaymentID), textOf(t.PayoutID), t.ID.String()})
+			return appendRow(b, comma, []string{"line", "created_utc", "created_local", "zone", "type", "what", "credit", "debit", "balance", "currency", "method", "reference", "receipt", "payment_id", "payout_id", "id"})
 		}
-		w.Flush() // it writes to memory
-		return append(b, cells.Bytes()...)
+		credit, debit := plainAmount(t.Amount), ""
+		if t.Direction != "credit" {
+			credit, debit = debit, credit
+		}
+		return appendRow(b, comma, []string{strconv.FormatInt(t.Sequence, 10), t.CreatedAt.String(), v.clock.Local(t.CreatedAt), v.clock.Zone.String(), t.Type, v.entryName(t.Type),
+			credit, debit, plainAmount(till.Money{Minor: t.BalanceAfter, Currency: t.Amount.Currency}), t.Amount.Currency, t.Method,
+			t.Reference, t.ProviderReference, textOf(t.PaymentID), textOf(t.PayoutID), t.ID.String()})
 	}
 }
 

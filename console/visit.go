@@ -36,15 +36,18 @@ type visit struct {
 	words *words.Catalogue
 	clock look.Clock
 
-	plain   bool // the page is not compressed: it shows a secret
+	leaves  func() // gives the visit's place among pages back; see enterPages
+	plain   bool   // the page is not compressed: it shows a secret
+	status  int    // of the page; 0 means 200
+	delayed bool   // the answer may be delayed: somebody tries things out
 	written bool
 }
 
 // serve answers one request.
 func (k *Console) serve(w http.ResponseWriter, r *http.Request, route *Route) {
-	v := &visit{k: k, w: w, r: r, route: route, now: k.now()}
+	v := &visit{k: k, w: w, r: r, route: route, now: k.now(), leaves: func() {}}
 	v.id = till.NewID(v.now).String()
-	v.from = people.Visit{Address: door.Peer(r, k.TrustedProxies), Device: device(r.UserAgent())}
+	v.from = people.Visit{Address: door.Peer(r, k.TrustedProxies), Device: device(r.UserAgent()), Tokens: deviceTokens(k, r)}
 	v.words = words.For(v.language())
 	v.clock = look.NewClock(v.words.Lang(), "UTC")
 	w.Header().Set("X-Request-Id", v.id)
@@ -76,7 +79,15 @@ func (v *visit) run() error {
 			return err
 		}
 	}
-	var err error
+	if err := v.readForm(); err != nil {
+		return err
+	}
+	leave, err := v.enterPages()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	v.leaves = leave
 	switch v.route.For {
 	case Staff:
 		err = v.enterClient()
@@ -100,7 +111,7 @@ func (v *visit) signIn() (err error) {
 	if token == "" {
 		return &people.Refusal{Code: people.SessionOver}
 	}
-	if v.session, err = v.k.sessionOf(v, token); err != nil {
+	if v.session, err = v.findSession(token); err != nil {
 		return err
 	}
 	person := &v.session.Person
@@ -220,6 +231,7 @@ func pathOf(client till.ID, rest string) string { return Prefix + "/c/" + client
 
 // redirect sends the browser to one of our own paths, by GET.
 func (v *visit) redirect(to string) error {
+	v.wait()
 	v.written = true
 	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 	return nil

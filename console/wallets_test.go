@@ -112,7 +112,7 @@ func (w *world) checkTable(first till.ID) {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(z)
-	if err != nil || !bytes.HasPrefix(text, []byte("\ufeffline;created_utc;")) || bytes.Count(text, []byte("\r\n")) != 4 || !strings.Contains(a.Header().Get("Content-Disposition"), "attachment") {
+	if err != nil || !bytes.HasPrefix(text, []byte("\ufeff\"line\";\"created_utc\";")) || bytes.Count(text, []byte("\r\n")) != 4 || !strings.Contains(a.Header().Get("Content-Disposition"), "attachment") {
 		t.Errorf("for Excel: %v %s", err, text)
 	}
 	exports := 0

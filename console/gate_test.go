@@ -1,0 +1,370 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"till"
+	"till/internal/door"
+	"till/people"
+)
+
+// logInto collects what the gate logs; the returned function writes it out.
+func (w *world) logInto(b *bytes.Buffer) (flush func()) {
+	w.console.gate = newGate(door.NewLog(slog.New(slog.NewTextHandler(b, nil))))
+	return w.console.gate.refusals.Flush
+}
+
+// countingReader is an endless body.
+type countingReader struct{ n int64 }
+
+func (r *countingReader) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 'x'
+	}
+	r.n += int64(len(b))
+	if r.n > 8<<20 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return len(b), nil
+}
+
+// No body is read beyond the limit of a form, and none becomes a file, whatever the
+// method says.
+func TestABodyIsBoundedWhateverItsMethod(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	w := newWorld(t, sqlite())
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		for _, path := range []string{w.path("/payments.csv"), w.path("/payments/export"), w.path("/audit.csv"), Prefix + "/enter", Prefix + "/me"} {
+			body := &countingReader{}
+			head := "--x\r\nContent-Disposition: form-data; name=\"for\"; filename=\"f\"\r\n\r\n"
+			r := httptest.NewRequest(method, "http://localhost:8080"+path, io.MultiReader(strings.NewReader(head), body))
+			r.RemoteAddr = "127.0.0.1:50000"
+			r.Header.Set("Cookie", "till=token")
+			r.Header.Set("Sec-Fetch-Site", "same-origin")
+			r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+			w.do(r)
+			if body.n > 4*maxForm {
+				t.Errorf("%s %s: %d bytes were read", method, path, body.n)
+			}
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "multipart-*")); len(left) > 0 {
+		t.Errorf("bodies became files: %v", left)
+	}
+}
+
+// Handlers look at PostForm and the address. FormValue and its like would read
+// files of any method into memory and onto the disk.
+func TestNoHandlerReadsFiles(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	forbidden := regexp.MustCompile(`\.(FormValue|FormFile|ParseMultipartForm|MultipartForm|MultipartReader)\b`)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := forbidden.Find(text); found != nil && !strings.HasSuffix(name, "_test.go") {
+			t.Errorf("%s uses %s", name, found)
+		}
+	}
+}
+
+// A thousand forms of another site are one line, without the token of the link that
+// they were sent to.
+func TestFormsOfAnotherSiteAreOneLineWithoutAToken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sqlite())
+	var log bytes.Buffer
+	flush := w.logInto(&log)
+	for range 300 {
+		r := request(http.MethodPost, Prefix+"/join/canary-of-a-link", url.Values{"name": {"x"}})
+		r.Header.Set("Origin", "https://evil.example/"+strings.Repeat("o", 10_000))
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		if a := w.do(r); a.Code != http.StatusForbidden {
+			t.Fatalf("it is answered %d", a.Code)
+		}
+	}
+	flush()
+	text := log.String()
+	if strings.Count(text, "\n") != 1 || len(text) > 1000 || !strings.Contains(text, "count=300") || strings.Contains(text, "canary") ||
+		!strings.Contains(text, "reason=foreign_site") || !strings.Contains(text, `route="POST /console/join/{token}"`) {
+		t.Errorf("%d bytes: %.1000s", len(text), text)
+	}
+}
+
+// Who tries out links is told when to come back, and the log counts it. Another
+// site's page cannot use up the tries of whoever looks at it.
+func TestInventedLinksAreToldToComeBack(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t)
+	var log bytes.Buffer
+	flush := b.logInto(&log)
+	b.post(b.invite(b.client.ID, till.RoleCashier, "brice@shop.example"), url.Values{"name": {"Brice"}, "password": {password}}, "/console/")
+	open := func(load bool) int {
+		r := request(http.MethodGet, Prefix+"/join/"+till.NewID(b.store.Now()).String(), nil)
+		if load {
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+			r.Header.Set("Sec-Fetch-Mode", "no-cors")
+			r.Header.Set("Sec-Fetch-Dest", "image")
+		}
+		a := b.do(r)
+		if (a.Code == http.StatusTooManyRequests) != (a.Header().Get("Retry-After") != "") {
+			t.Errorf("%d with Retry-After %q", a.Code, a.Header().Get("Retry-After"))
+		}
+		return a.Code
+	}
+	for range 30 {
+		if got := open(true); got != http.StatusForbidden {
+			t.Fatalf("an image of another site is answered %d", got)
+		}
+	}
+	if got := open(false); got != http.StatusOK {
+		t.Errorf("the first link is answered %d", got)
+	}
+	for range 60 { // more than a slow machine refills
+		open(false)
+	}
+	if got := open(false); got != http.StatusTooManyRequests {
+		t.Errorf("the last link is answered %d", got)
+	}
+	if flush(); !strings.Contains(log.String(), "reason=wait_first status=429") || !strings.Contains(log.String(), `route="GET /console/join/{token}"`) {
+		t.Errorf("the log says %s", log.String())
+	}
+	b.cookie, b.devices = nil, nil
+	b.post(Prefix+"/enter", url.Values{"login": {"brice@shop.example"}, "password": {password}}, "/console/")
+}
+
+// After a good sign-in the browser is known: while others try out the login, the
+// right password still works there, and nowhere else. So it does after leaving.
+func TestABrowserThatSignedInIsKnown(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t)
+	const login = "brice@shop.example"
+	b.post(b.invite(b.client.ID, till.RoleCashier, login), url.Values{"name": {"Brice"}, "password": {password}}, "/console/")
+	b.post(Prefix+"/leave", url.Values{}, "/console/enter")
+	if b.devices == nil || b.devices.MaxAge < 100*24*3600 || b.cookie != nil {
+		t.Fatalf("left with %v and %v", b.devices, b.cookie)
+	}
+	known := b.devices
+	enter := func(word string) int {
+		return b.send(http.MethodPost, Prefix+"/enter", url.Values{"login": {login}, "password": {word}}).Code
+	}
+	b.devices = nil
+	for enter("wrong wrong wrong") != http.StatusTooManyRequests { // a slow machine needs more than six
+	}
+	b.devices = known
+	if got := enter(password); got != http.StatusSeeOther {
+		t.Errorf("the known browser is answered %d", got)
+	}
+	if b.devices.Value == known.Value || strings.Count(b.devices.Value, ".") != 0 {
+		t.Errorf("the token was not renewed: %q", b.devices.Value)
+	}
+	b.devices = &http.Cookie{Name: known.Name, Value: strings.Repeat("a.", 50) + known.Value}
+	if got := deviceTokens(b.console, withCookie(b.devices)); len(got) != people.MaxDevices {
+		t.Errorf("%d tokens are looked at", len(got))
+	}
+}
+
+func withCookie(c *http.Cookie) *http.Request {
+	r := request(http.MethodGet, Prefix+"/enter", nil)
+	r.AddCookie(c)
+	return r
+}
+
+// blocking is a page that is under way until it is let go.
+func blocking(audience Audience) (route *Route, began chan struct{}, let func()) {
+	began, end := make(chan struct{}, 100), make(chan struct{})
+	return &Route{For: audience, handle: func(v *visit) error {
+		began <- struct{}{}
+		<-end
+		return v.redirect(Prefix + "/")
+	}}, began, func() { close(end) }
+}
+
+// gone returns a request of somebody who does not wait.
+func goneRequest(method, path string) *http.Request {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return request(method, path, nil).WithContext(ctx)
+}
+
+// A person has four pages under way, and an address eight without a session. The
+// next ones wait, and others do not wait for them.
+func TestPagesUnderWayAreBoundedByPersonAndAddress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sqlite())
+	for audience, most := range map[Audience]int{SignedIn: maxPersonPages, Everyone: maxStrangerPages} {
+		w.be(till.RoleViewer, "en")
+		route, began, let := blocking(audience)
+		ended := make(chan int)
+		for range most {
+			go func() {
+				a := httptest.NewRecorder()
+				w.console.serve(a, request(http.MethodGet, "/", nil), route)
+				ended <- a.Code
+			}()
+		}
+		for range most {
+			<-began
+		}
+		a := httptest.NewRecorder()
+		if w.console.serve(a, goneRequest(http.MethodGet, "/"), route); a.Code != http.StatusTooManyRequests || len(began) > 0 || a.Header().Get("Retry-After") == "" {
+			t.Errorf("one more is answered %d", a.Code)
+		}
+		w.be(till.RoleViewer, "en") // somebody else, at another address
+		r := goneRequest(http.MethodGet, "/")
+		r.RemoteAddr = "203.0.113.9:1"
+		other := *route
+		other.handle = func(v *visit) error { return v.redirect(Prefix + "/") }
+		a = httptest.NewRecorder()
+		if w.console.serve(a, r, &other); a.Code != http.StatusSeeOther {
+			t.Errorf("somebody else is answered %d", a.Code)
+		}
+		let()
+		for range most {
+			if got := <-ended; got != http.StatusSeeOther {
+				t.Errorf("a page is answered %d", got)
+			}
+		}
+	}
+}
+
+// Invented sessions are looked up two at a time per address, and whoever has been
+// here does not wait for them.
+func TestInventedSessionsWaitBehindEachOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sqlite())
+	began, end := make(chan struct{}, 10), make(chan struct{})
+	w.console.sessionOf = func(_ *visit, token string) (*people.Session, error) {
+		if token == "known" {
+			s := w.visitor
+			return &s, nil
+		}
+		began <- struct{}{}
+		<-end
+		return nil, &people.Refusal{Code: people.SessionOver}
+	}
+	ask := func(token string, gone bool) int {
+		r := request(http.MethodGet, Prefix+"/me", nil)
+		if gone {
+			r = goneRequest(http.MethodGet, Prefix+"/me")
+		}
+		r.Header.Set("Cookie", "till="+token)
+		a := httptest.NewRecorder()
+		w.console.serve(a, r, &Route{For: SignedIn, handle: func(v *visit) error { v.written = true; return nil }})
+		return a.Code
+	}
+	ask("known", false)
+	ended := make(chan int)
+	for range maxLookups {
+		go func() { ended <- ask("invented", false) }()
+	}
+	for range maxLookups {
+		<-began
+	}
+	if got := ask("another", true); got != http.StatusTooManyRequests {
+		t.Errorf("one more is answered %d", got)
+	}
+	if got := ask("known", true); got != http.StatusOK {
+		t.Errorf("who has been here is answered %d", got)
+	}
+	close(end)
+	for range maxLookups {
+		if got := <-ended; got != http.StatusSeeOther {
+			t.Errorf("an invented session is answered %d", got)
+		}
+	}
+}
+
+// slowReader is a browser that reads its answer when it is told to.
+type slowReader struct {
+	http.ResponseWriter
+	began chan struct{}
+	end   chan struct{}
+}
+
+func (s *slowReader) Write(b []byte) (int, error) {
+	s.began <- struct{}{}
+	<-s.end
+	return s.ResponseWriter.Write(b)
+}
+
+// Who reads tables slowly holds up nobody but themselves, and has one at a time.
+func TestSlowReadersOfTablesHoldUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sqlite())
+	w.pay("242061230001", 5000, "ORDER-1", "x")
+	persons := map[string]people.Session{}
+	for _, name := range []string{"a", "b", "c"} {
+		w.be(till.RoleOwner, "en")
+		persons[name] = w.visitor
+	}
+	w.console.sessionOf = func(_ *visit, token string) (*people.Session, error) { s := persons[token]; return &s, nil }
+	ask := func(name, path string) *http.Request {
+		r := request(http.MethodGet, w.path(path), nil)
+		r.Header.Set("Cookie", "till="+name)
+		return r
+	}
+	slow := &slowReader{began: make(chan struct{}, 2), end: make(chan struct{})}
+	ended := make(chan struct{})
+	for name, path := range map[string]string{"a": "/payments.csv", "b": "/audit.csv"} {
+		go func() {
+			w.console.ServeHTTP(&slowReader{httptest.NewRecorder(), slow.began, slow.end}, ask(name, path))
+			ended <- struct{}{}
+		}()
+	}
+	<-slow.began
+	<-slow.began
+	for _, path := range []string{"/payments.csv", "/audit.csv", "/wallets/XAF/statement.csv"} {
+		if a := w.do(ask("c", path)); a.Code != http.StatusOK && a.Code != http.StatusNotFound {
+			t.Errorf("%s of somebody else is answered %d", path, a.Code)
+		}
+	}
+	if a := w.do(ask("a", "/payments.csv")); a.Code != http.StatusTooManyRequests {
+		t.Errorf("a second table is answered %d", a.Code)
+	}
+	close(slow.end)
+	<-ended
+	<-ended
+}
+
+// timed notes how long a body may take.
+type timed struct {
+	*httptest.ResponseRecorder
+	longest time.Duration
+}
+
+func (w *timed) SetReadDeadline(at time.Time) error {
+	w.longest = max(w.longest, time.Until(at))
+	return nil
+}
+
+// Only who has a session may take a minute over a form; a stranger has the time that
+// the server gives to everybody.
+func TestStrangersAreNotGivenMoreTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sqlite())
+	for path, given := range map[string]bool{"/enter": false, "/enter/code": false, "/join/x": false, "/me": true} {
+		a := &timed{ResponseRecorder: httptest.NewRecorder()}
+		w.console.ServeHTTP(a, request(http.MethodPost, Prefix+path, url.Values{"name": {"x"}}))
+		if got := a.longest > 30*time.Second; got != given {
+			t.Errorf("POST %s: %s", path, a.longest)
+		}
+	}
+}
