@@ -269,7 +269,7 @@ soak-parts: cross race-part
 		echo "installing nginx and HAProxy for the tests of the guide's proxies"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nginx-light haproxy; }
 	TILL_PROXIES=1 $(GO) test -count=1 -timeout 10m -run '^TestTheProxiesOfTheGuide$$' -v ./server
-	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && deploy/release.sh "$$dir" linux/amd64 >/dev/null && \
+	set -o pipefail; dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && deploy/release.sh "$$dir" linux/amd64 >/dev/null && \
 		TILL_RELEASE=$$dir $(GO) test -count=1 -timeout 20m -run '^TestTheInstallationOfTheGuide$$' -v ./cmd/till | grep -v '^=== '
 	@command -v pgbackrest >/dev/null 2>&1 || { \
 		echo "installing pgBackRest for the page about backups of PostgreSQL"; \

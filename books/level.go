@@ -11,8 +11,9 @@ import (
 
 // Levels has the level of an installation, and who runs on it.
 type Levels struct {
-	Level     int // what may be written
-	Program   int // the highest that this program knows
+	Level     int    // what may be written
+	Program   int    // the highest that this program knows
+	Since     string // the newest migration that is not rolling: programs that know it can run until the level is raised
 	Instances []*store.Instance
 	At        till.Time // when it was read
 }
@@ -32,9 +33,18 @@ func readLevels(ctx context.Context, tx *store.Tx) (Levels, error) {
 	if l.Level, err = tx.InstallationLevel(ctx); err != nil {
 		return l, err
 	}
+	if l.Since, err = tx.NewestStop(ctx); err != nil {
+		return l, err
+	}
 	l.Instances, err = tx.Instances(ctx)
 	l.At = tx.Now()
 	return l, err
+}
+
+// WayBack says, after "until then", which release can be started again. Whether it is the
+// one before depends on what that one knows.
+func (l *Levels) WayBack() string {
+	return "a release that knows the migration " + l.Since + " can be started again, and an older one cannot"
 }
 
 // Older returns the instances that run and do not know a level.

@@ -126,3 +126,26 @@ func TestTheLevelIsRaisedBesideOthers(t *testing.T) {
 		}
 	})
 }
+
+// The release before can be started again only if it knows every migration that is not
+// rolling, so the newest of these is named.
+func TestTheWayBackNamesTheNewestStop(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			c := e.Config(t)
+			s := storetest.Open(t, c)
+			said := func(want string) {
+				t.Helper()
+				if l, err := books.ReadLevels(t.Context(), s); err != nil || !strings.Contains(l.WayBack(), "knows the migration "+want+" ") {
+					t.Errorf("it says %q and not %s, error %v", l.WayBack(), want, err)
+				}
+			}
+			said("0053_rolling")
+			storetest.Raw(t, c.Path, `INSERT INTO schema_migrations (version, checksum, applied_at, rolling) VALUES ('9001_stop', 'x', 1, 0), ('9002_rolling', 'x', 1, 1), ('level_2', 'level', 1, 0)`)
+			said("9001_stop")
+			storetest.Raw(t, c.Path, `DELETE FROM schema_migrations WHERE version IN ('9001_stop', '9002_rolling', 'level_2')`)
+		})
+	}
+}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -78,9 +79,9 @@ func (k *credentials) look(ctx context.Context, all bool) {
 		if ctx.Err() != nil || !all && !due {
 			continue
 		}
-		a.refused.Store(false)
+		works := !a.refused.Swap(false)
 		a.readAt = time.Now()
-		if err := k.reread(a); err != nil {
+		if err := k.reread(ctx, a, works); err != nil {
 			k.s.log.Warn("credentials not taken", "connection", a.connection.Name, "error", err)
 		}
 	}
@@ -89,8 +90,9 @@ func (k *credentials) look(ctx context.Context, all bool) {
 var errOtherAccount = errors.New("they are those of another account: payments under way must be checked where they were sent; restart the service once none is open")
 
 // reread reads a connection's credentials, and uses them from the next call on if they
-// changed. Calls under way go on with the old ones.
-func (k *credentials) reread(a *liveAccount) error {
+// changed. Calls under way go on with the old ones. While the old ones work, the operator
+// is asked first: a wrong file must not stop what runs.
+func (k *credentials) reread(ctx context.Context, a *liveAccount, works bool) error {
 	settings, changed, err := a.connection.Reread()
 	if err != nil || !changed {
 		return err
@@ -108,10 +110,36 @@ func (k *credentials) reread(a *liveAccount) error {
 	if !a.payments.fits(opened.Payments()) || !a.payouts.fits(opened.Payouts()) {
 		return errOtherAccount
 	}
+	if works {
+		if err := k.try(ctx, c.Name, opened.Payments(), opened.Payouts()); err != nil {
+			return err
+		}
+	}
 	a.payments.swap(opened.Payments())
 	a.payouts.swap(opened.Payouts())
 	a.connection = &c
 	k.s.log.Info("credentials taken", "connection", c.Name)
+	return nil
+}
+
+// try asks the operator whether it takes new credentials, without moving money. Only a
+// refusal is an error. If nobody knows, they are taken, and the log says so.
+func (k *credentials) try(ctx context.Context, connection string, providers ...provider.Provider) error {
+	for _, p := range providers {
+		tester, ok := p.(provider.Tester)
+		if !ok {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, testTimeout)
+		err := tester.Test(ctx)
+		cancel()
+		switch _, unproven := errors.AsType[provider.Unproven](err); {
+		case errors.Is(err, provider.ErrCredentials):
+			return fmt.Errorf("the operator refuses them, and those from before stay in use: %w", err)
+		case err != nil && !unproven:
+			k.s.log.Warn("credentials not tested", "connection", connection, "error", err)
+		}
+	}
 	return nil
 }
 

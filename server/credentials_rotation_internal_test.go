@@ -169,6 +169,9 @@ func TestEveryOperatorsKeyIsRotated(t *testing.T) {
 	defer s.close()
 	for name, r := range keys {
 		r.rotate(s)
+		if said := fmt.Sprintf("msg=%q connection=%s error=\"the operator refuses them", "credentials not taken", name); !strings.Contains(log.String(), said) {
+			t.Errorf("%s: the log does not say that a wrong key was refused:\n%s", name, log.String())
+		}
 		if said := fmt.Sprintf("msg=%q connection=%s\n", "credentials taken", name); !strings.Contains(log.String(), said) {
 			t.Errorf("%s: the log does not say that the key was taken:\n%s", name, log.String())
 		}
@@ -187,12 +190,18 @@ func (r *rotatedKey) rotate(s *Server) {
 	if err != nil || sent.Outcome != provider.Accepted {
 		t.Fatalf("%s: with the first key: %+v, %v", r.name, sent, err)
 	}
+	// A person asks for a key that the operator does not know: the one that works stays.
+	r.write("a-wrong-key-of-" + r.name)
+	s.credentials.look(ctx, true)
+	if result, err := p.Submit(ctx, r.request()); err != nil || result.Outcome != provider.Accepted {
+		t.Errorf("%s: after a wrong key was in the file: %+v, %v", r.name, result, err)
+	}
 	r.take("the-second-key-of-" + r.name)
 	if result, err := p.Submit(ctx, after); !errors.Is(err, provider.ErrCredentials) {
 		t.Fatalf("%s: with a key that is refused: %+v, %v", r.name, result, err)
 	}
 	r.write("the-second-key-of-" + r.name)
-	s.credentials.look(ctx, false)
+	s.credentials.look(ctx, true)
 	if result, err := p.Submit(ctx, after); err != nil || result.Outcome != provider.Accepted {
 		t.Errorf("%s: with the second key: %+v, %v", r.name, result, err)
 	}

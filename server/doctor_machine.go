@@ -109,7 +109,7 @@ func (d *doctor) examineLevel(ctx context.Context, s *store.Store) error {
 	case older > 0:
 		d.add("level", Risky, "%s: the upgrade is not finished; see 'till level'", till.Count(older, "instance of an older release runs", "instances of an older release run"))
 	case l.Level < l.Program:
-		d.add("level", Fine, "it is %d and can be raised to %d; until then the release before can be started again", l.Level, l.Program)
+		d.add("level", Fine, "it is %d and can be raised to %d; until then %s", l.Level, l.Program, l.WayBack())
 	default:
 		d.add("level", Fine, "it is this program's, %d", l.Level)
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 // The level is raised by itself after raiseAfter in which only instances were seen that
-// know it. Until then, the release before can be started again.
+// know it. Until then, a release that knows all migrations that are not rolling can be
+// started again.
 const (
 	levelTurn  = "level"
 	levelEvery = time.Minute

@@ -143,6 +143,10 @@ func (tx *Tx) RaiseLevel(ctx context.Context, level int) (bool, error) {
 	return schema.RaiseLevel(ctx, tx.db, level)
 }
 
+// NewestStop returns the newest migration that is not rolling. Until the level is raised,
+// programs that know it can run on the database, and older ones cannot.
+func (tx *Tx) NewestStop(ctx context.Context) (string, error) { return schema.NewestStop(ctx, tx.db) }
+
 // SetLogID gives the event logs a new identity. It reports whether there is an
 // installation.
 func (tx *Tx) SetLogID(ctx context.Context, id till.ID) (bool, error) {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"till/store"
 	"till/store/storetest"
@@ -38,4 +39,27 @@ func TestAnUnknownMigration(t *testing.T) {
 	if _, err := s.Migrate(t.Context()); !errors.As(err, &refused) {
 		t.Errorf("a start of this release: %v", err)
 	}
+}
+
+// Instances of a release from before the table of instances notice no migration, and would
+// go on. A migration is refused while one of them keeps its session for hints.
+func TestAMigrationWaitsForInstancesThatAreNotRecorded(t *testing.T) {
+	t.Parallel()
+	c := onPostgres(t)
+	s, old := storetest.Open(t, c), storetest.Open(t, c) // the old one's sessions have the same names
+	hears := old.SubscribeAll()
+	for end := time.Now().Add(time.Minute); hintConnections(t, c.Path, false) == 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nobody listens")
+		}
+	}
+	storetest.Raw(t, c.Path, `ALTER TABLE instances RENAME TO instances_later`)
+	storetest.Raw(t, c.Path, `DELETE FROM schema_migrations WHERE version = '0049_turns'`)
+	var refused *store.SchemaError
+	if _, err := s.Migrate(t.Context()); !errors.As(err, &refused) || !strings.Contains(err.Error(), "stop them all") {
+		t.Errorf("beside an old instance: %v", err)
+	}
+	hears.Close()
+	storetest.Raw(t, c.Path, `ALTER TABLE instances_later RENAME TO instances`)
+	storetest.Raw(t, c.Path, `INSERT INTO schema_migrations (version, checksum, applied_at) SELECT '0049_turns', 'x', 1`)
 }

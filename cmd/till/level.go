@@ -18,8 +18,9 @@ func newLevel() *cobra.Command {
 		Short: "Show what may be written, and which instances run",
 		Long: `Show the level of the database and the instances that were seen within the last
 hour. The level says what may be written. A new release reads new forms at once
-and writes them after the level was raised. Until then the release before runs
-beside it and can be started again.
+and writes them after the level was raised. Until then a release that knows all
+migrations that are not rolling runs beside it and can be started again; the newest
+of these is named.
 
 The level is raised by itself after 24 hours in which only instances of the new
 release were seen. Use it after an upgrade, to see whether the release before can
@@ -99,7 +100,7 @@ func printLevels(w io.Writer, l *books.Levels, asJSON bool) error {
 	}
 	older := len(l.Older(l.Program))
 	if asJSON {
-		return printJSON(w, map[string]any{"level": l.Level, "program_level": l.Program, "may_raise": l.Level < l.Program && older == 0, "instances": instances})
+		return printJSON(w, map[string]any{"level": l.Level, "program_level": l.Program, "may_raise": l.Level < l.Program && older == 0, "since_migration": l.Since, "instances": instances})
 	}
 	_, err := printf(w, "The database has level %d, this program knows level %d.\n", l.Level, l.Program)
 	if len(instances) > 0 {
@@ -118,6 +119,6 @@ func printLevels(w io.Writer, l *books.Levels, asJSON bool) error {
 		_, e := printf(w, "It cannot be raised yet: %s.\n", count(older, "instance of an older release runs", "instances of an older release run"))
 		return errors.Join(err, e)
 	}
-	_, e := printLine(w, "It can be raised with 'till level raise'; until then the release before can be started again.")
+	_, e := printf(w, "It can be raised with 'till level raise'; until then %s.\n", l.WayBack())
 	return errors.Join(err, e)
 }

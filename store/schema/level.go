@@ -89,6 +89,39 @@ func PendingStop(ctx context.Context, d *db.DB) (versions []string, err error) {
 	return versions, err
 }
 
+var selectHintSessions = db.Define(db.SQL{Name: "migrate.selectHintSessions",
+	SQLite:   `SELECT 0`,
+	Postgres: `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = left('till hints ' || current_schema(), 63)`})
+
+// refuseUnrecorded refuses to migrate a database beside instances of a release from before
+// instances were recorded. They do not look at the schema while they run, and would go on
+// with one that they do not know. Each keeps a session for hints, which has a name.
+func refuseUnrecorded(ctx context.Context, d *db.DB) error {
+	if known, err := HasInstances(ctx, d); err != nil || known {
+		return err
+	}
+	n := 0
+	err := d.View(ctx, func(tx *db.Tx) error {
+		_, err := tx.QueryRow(ctx, selectHintSessions, nil, &n)
+		return err
+	})
+	if err == nil && n > 0 {
+		return &Error{"instances of an old release run on the database, which would not notice a migration and go on: stop them all, then try again; " +
+			"their sessions have the name 'till hints' in pg_stat_activity"}
+	}
+	return err
+}
+
+var selectNewestStop = db.Define(db.SQL{Name: "migrate.selectNewestStop",
+	SQLite: `SELECT max(version) FROM schema_migrations WHERE version < 'a' AND (rolling = 0 OR version <= $1)`})
+
+// NewestStop returns the newest migration on which no program can run that does not know
+// it. Programs that know it run on all that was applied later.
+func NewestStop(ctx context.Context, tx *db.Tx) (version string, err error) {
+	_, err = tx.QueryRow(ctx, selectNewestStop, []any{firstFlagged}, &version)
+	return version, err
+}
+
 // HasInstances reports whether the database has a table of instances yet.
 func HasInstances(ctx context.Context, d *db.DB) (bool, error) {
 	n := 0

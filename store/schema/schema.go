@@ -162,6 +162,11 @@ func Migrate(ctx context.Context, d *db.DB) (applied []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(pending) > 0 {
+		if err := refuseUnrecorded(ctx, d); err != nil {
+			return nil, err
+		}
+	}
 	for _, m := range pending {
 		ran := false
 		err := d.Update(ctx, db.Foreground, func(tx *db.Tx) (err error) {
