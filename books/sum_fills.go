@@ -64,14 +64,18 @@ func fillClient(ctx context.Context, s *store.Store, f store.SumFill) error {
 
 // FillMixedHours lets FillSums look again at the hours since sums began. An
 // instance calls it when it starts: where it replaces one of the release before,
-// that one has settled without adding up. A week later nobody does any more.
+// that one has settled without adding up. A week later nobody does any more, and
+// nobody ever did where all clients are younger than the sums.
 func FillMixedHours(ctx context.Context, s *store.Store) error {
 	var since till.Time
+	var oldest []*till.Client
 	err := s.View(ctx, func(tx *store.Tx) (err error) {
-		since, err = tx.SumsSince(ctx)
+		if since, err = tx.SumsSince(ctx); err == nil {
+			oldest, err = tx.Clients(ctx, till.ID{}, 1)
+		}
 		return err
 	})
-	if err != nil || s.Now().Sub(since) > mixedRelease {
+	if err != nil || s.Now().Sub(since) > mixedRelease || len(oldest) == 0 || oldest[0].CreatedAt >= since {
 		return err
 	}
 	return s.UpdateBackground(ctx, func(tx *store.Tx) error { return tx.FillSumsAgain(ctx, since) })

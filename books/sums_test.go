@@ -120,13 +120,56 @@ func TestSumsOfAnOlderDatabaseAreFilledIn(t *testing.T) {
 				}
 				equalSums(t, "the house", sumsOf(t, s, till.House, clients[i].Mode), sumsOf(t, s, clients[i].ID, clients[i].Mode))
 			}
-			// As at the start of an instance that replaces an older one.
+			// As at the start of an instance that replaces an older one: the clients are older
+			// than the sums.
+			startSumsNow(t, s)
 			if err := books.FillMixedHours(t.Context(), s); err != nil {
 				t.Fatal(err)
+			}
+			if r := verify(t, s, books.Options{}); r.SumsUnfilled != 3 {
+				t.Errorf("at a start: %d unfilled, want two clients and the house", r.SumsUnfilled)
 			}
 		}
 		if err := books.FillSums(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	})
+}
+
+// Where all clients are younger than the sums, no release without sums has settled
+// anything. A start looks at no hour again: it would read all lines of a week.
+func TestAStartLooksAtNoHourThatAlwaysHadSums(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		fill := func(want int64) {
+			t.Helper()
+			if err := books.FillMixedHours(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if r := verify(t, s, books.Options{}); r.SumsUnfilled != want {
+				t.Errorf("a start looks at the sums of %d, want %d", r.SumsUnfilled, want)
+			}
+		}
+		fill(0)
+		c := storetest.NewCollector(t, s)
+		storetest.Apply(t, c, s, storetest.NewPayment(t, c, storetest.NewClient(t, s, till.Test), storetest.Body{}), storetest.Succeeded)
+		fill(0)
+		startSumsNow(t, s)
+		fill(2) // the client and the house
+		if err := books.FillSums(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// startSumsNow lets the database begin to have sums now, after its clients were made.
+func startSumsNow(t *testing.T, s *store.Store) {
+	t.Helper()
+	err := s.Update(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.DB().Exec(t.Context(), &db.SQL{Name: "start sums", SQLite: `UPDATE schema_migrations SET applied_at = $1 WHERE version = '0039_sums'`}, int64(s.Now()))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
