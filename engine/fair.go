@@ -25,32 +25,93 @@ const (
 // crowd is the clients whose steps fill the front of a lane.
 type crowd struct {
 	clients []till.ID
-	next    time.Time // when to read beside them
+	next    time.Time     // when to read beside them
+	beside  []*store.Step // what was read, for the lane's next claim
 }
 
-// dueBesideCrowd reads due steps of the clients behind a crowd, for each lane that has one.
-// It is a separate read, because it scans all that is due.
+// besideRead is a read of the steps behind the crowds of some lanes.
+type besideRead struct {
+	lanes   []string
+	views   []store.LaneView
+	limits  []int
+	clients [][]till.ID
+
+	steps []*store.Step
+	took  time.Duration
+	err   error
+}
+
+// dueBesideCrowd returns due steps of the clients behind a crowd, for each lane that has
+// one, as they were read last. It waits for no read: one goes through all that is due, and
+// other operators' steps would be late by as much. A claim notices a step that somebody has
+// claimed since. The error is that of the last read.
 func (w *Worker) dueBesideCrowd(ctx context.Context, lanes []string, limit int) (out []*store.Step, err error) {
-	var crowded []string
-	var views []store.LaneView
-	var clients [][]till.ID
-	for i, v := range w.laneViews(lanes) {
-		if c := w.crowds[lanes[i]]; c != nil && !time.Now().Before(c.next) {
-			crowded, views, clients = append(crowded, lanes[i]), append(views, v), append(clients, c.clients)
+	select {
+	case r := <-w.besideDone:
+		w.readsBeside = false
+		err = r.err
+		w.noteBeside(r)
+	default:
+	}
+	w.readBesideCrowd(ctx, lanes, limit)
+	for _, lane := range lanes {
+		if c := w.crowds[lane]; c != nil {
+			out, c.beside = append(out, c.beside...), nil
 		}
 	}
-	if len(crowded) == 0 {
-		return nil, nil
+	return out, err
+}
+
+// readBesideCrowd begins to read behind the crowds whose pause is over. One such read runs
+// at a time. It wakes the loop if it found something.
+func (w *Worker) readBesideCrowd(ctx context.Context, lanes []string, limit int) {
+	if w.readsBeside {
+		return
 	}
-	began := time.Now()
+	r := &besideRead{}
+	for i, v := range w.laneViews(lanes) {
+		if c := w.crowds[lanes[i]]; c != nil && !time.Now().Before(c.next) {
+			r.lanes, r.views, r.clients = append(r.lanes, lanes[i]), append(r.views, v), append(r.clients, c.clients)
+		}
+	}
+	if len(r.lanes) == 0 {
+		return
+	}
+	r.limits = w.limits(r.lanes, max(1, limit/2))
+	w.readsBeside = true
+	w.tasks.Go(func() {
+		began := time.Now()
+		r.steps, r.err = w.readBeside(ctx, r)
+		r.took = time.Since(began)
+		w.besideDone <- r
+		if len(r.steps) > 0 {
+			w.waker.Wake()
+		}
+	})
+}
+
+func (w *Worker) dueStepsBeside(ctx context.Context, r *besideRead) (out []*store.Step, err error) {
+	defer recoverToError(&err)
 	err = w.c.Store.ViewAll(ctx, func(tx *store.Tx) (err error) {
-		out, err = tx.DueStepsBeside(ctx, views, w.limits(crowded, max(1, limit/2)), clients)
+		out, err = tx.DueStepsBeside(ctx, r.views, r.limits, r.clients)
 		return err
 	})
-	for _, lane := range crowded {
-		w.crowds[lane].next = time.Now().Add(max(minCrowdInterval, crowdRest*time.Since(began)))
-	}
 	return out, err
+}
+
+// noteBeside keeps what was read for the lanes that still have a crowd. The steps of the
+// others are read like all.
+func (w *Worker) noteBeside(r *besideRead) {
+	for _, lane := range r.lanes {
+		if c := w.crowds[lane]; c != nil {
+			c.beside, c.next = nil, time.Now().Add(max(minCrowdInterval, crowdRest*r.took))
+		}
+	}
+	for _, s := range r.steps {
+		if c := w.crowds[s.Lane]; c != nil {
+			c.beside = append(c.beside, s)
+		}
+	}
 }
 
 // noteCrowds notes which lanes have a crowd: those that returned as many steps as the

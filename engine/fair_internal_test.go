@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	"till"
+	"till/internal/loop"
 	"till/store"
 )
 
@@ -31,6 +33,50 @@ func TestClientsTakeTurns(t *testing.T) {
 			t.Errorf("got %s, want %s", text, c.want)
 		}
 	}
+}
+
+// A read behind a crowd goes through all that is due. A claim does not wait for it, and no
+// other such read begins meanwhile. The lane's next claim has what it found.
+func TestAClaimDoesNotWaitForAReadBehindACrowd(t *testing.T) {
+	t.Parallel()
+	lanes := []string{"a", "b"}
+	reads, found := make(chan *besideRead), make(chan []*store.Step)
+	e := &Worker{
+		crowds: map[string]*crowd{"a": {clients: []till.ID{{1}}}}, waker: loop.NewWaker(), besideDone: make(chan *besideRead, 1),
+		readBeside: func(_ context.Context, r *besideRead) ([]*store.Step, error) {
+			reads <- r
+			return <-found, nil
+		},
+	}
+	claim := func(lanes ...string) []*store.Step {
+		t.Helper()
+		steps, err := e.dueBesideCrowd(t.Context(), lanes, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return steps
+	}
+	if got := claim(lanes...); len(got) != 0 {
+		t.Fatalf("the first claim has %v", got)
+	}
+	if r := <-reads; len(r.lanes) != 1 || r.lanes[0] != "a" || r.clients[0][0] != (till.ID{1}) {
+		t.Fatalf("read is behind %v of %v", r.clients, r.lanes)
+	}
+	if got := claim(lanes...); len(got) != 0 { // a second read would wait for the test for ever
+		t.Fatalf("a claim during the read has %v", got)
+	}
+	found <- []*store.Step{{ClientID: till.ID{2}, Lane: "a"}, {ClientID: till.ID{3}, Lane: "b"}}
+	<-e.waker.C()
+	if got := claim("b"); len(got) != 0 {
+		t.Errorf("a claim of another lane has %v", got)
+	}
+	if got := claim(lanes...); len(got) != 1 || got[0].ClientID != (till.ID{2}) {
+		t.Errorf("the next claim has %v", got)
+	}
+	if got := claim(lanes...); len(got) != 0 {
+		t.Errorf("a step was handed out again: %v", got)
+	}
+	e.tasks.Wait()
 }
 
 func TestACrowdIsWhoTakesAllPlacesOfALane(t *testing.T) {

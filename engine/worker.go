@@ -59,7 +59,11 @@ type Worker struct {
 	clockSetBack      bool // the clock was set back, and not all future times are repaired
 	waits             map[string]laneWait
 	crowds            map[string]*crowd // by lane
+	readsBeside       bool              // a read behind crowds is under way, or its result not taken
 	spread            spread
+
+	besideDone chan *besideRead // has room for the one read
+	readBeside func(ctx context.Context, r *besideRead) ([]*store.Step, error)
 }
 
 // The limits of the engine's own queues.
@@ -91,7 +95,9 @@ func newWorker(c Config, kind till.SubjectKind, subjects subjects) *Worker {
 		bounds:        map[string]store.Bounds{},
 
 		noReference: map[string]bool{},
+		besideDone:  make(chan *besideRead, 1),
 	}
+	e.readBeside = e.dueStepsBeside
 	for name, p := range c.Connections {
 		e.noReference[name] = !p.Traits().ClientReference
 		limits := c.Limits[name]
