@@ -146,6 +146,9 @@ func (e *engineReport) print(b *bytes.Buffer) {
 		fmt.Fprintf(b, "### Creates in a small and in the large database\n\n")
 		printFigures(b, e.Scale)
 	}
+	if e.Readiness != nil {
+		e.Readiness.print(b)
+	}
 	if e.Lists != nil {
 		e.Lists.print(b)
 	}

@@ -116,7 +116,7 @@ func fullReport() *report {
 			Settlement: &settlement{}, Life: &lifecycle{}, Deployment: &deployment{Ratio: spread{0.9, 0.8, 1}}, Operators: &operators{}, Seeding: &seeding{}, Lists: l, Floods: &floods{Sides: []*floodSide{{Name: "idle", P95Ms: spread{3, 2, 4}, Flood: map[string]int64{"429": 7}}}},
 			Webhooks: &webhooks{Creates: []figures{f}, Sides: []hookSide{{Name: webhookBaselineName, PerSec: spread{400, 300, 500}, SenderMicros: 5}},
 				Waits: []hooksWaits{{Name: webhookRunName, Events: 150, P50Ms: spread{2, 1, 3}, MaxMs: 9}}},
-			Scale: []figures{f}, Readiness: &readiness{}}
+			Scale: []figures{f}, Readiness: &readiness{Payments: 10, Memory: []atRest{{"then", 44e6, 15e6}}}}
 		r.Engines = append(r.Engines, e.report)
 	}
 	return r
@@ -131,6 +131,7 @@ func TestReport(t *testing.T) {
 		"| page at offset 5 million / naive `count(*)` + `OFFSET` | SQLite | 1/100 | 1/1000 | **1/100** (1/100 – 1/100) | 2 | reached |",
 		"| webhooks per second beside a dead endpoint with 100 thousand events / without it | SQLite | 0.9 | 1 | **0.9** (0.9 – 0.9) | 2 | reached |",
 		"| bare loop | 400 (300–500) | 5.0 | 0.0 | 0.0 | 0 |  |", "| till | 150 | 2.00 (1.00–3.00) | 0.00 (0.00–0.00) | 9.0 |",
+		"| then | 44.0 MB | 15.0 MB |",
 		"Two processes / one process: **0.90** (0.80–1.00)", "(report-lists-postgres.svg)", "| idle | 0 | 0 | 0.00 | 3.00 (2.00–4.00) | 0.0 | 0 % | 0 % | 429: 7 |", "first page's p50 2.00 ms; slowest p99 6.00 ms (none, last)",
 	} {
 		if !strings.Contains(strings.ToLower(md), strings.ToLower(want)) {
