@@ -30,7 +30,7 @@ type AdjustResult struct {
 // what the client owes. It returns CodeClientNotFound, CodeKeyReused if the id
 // made another adjustment, or CodeValidationFailed if too little is available,
 // if the client has no wallet in the currency, or if the wallet cannot hold so
-// much.
+// much. It returns ledger.ErrBroken if the wallet differs from its statement.
 func Adjust(ctx context.Context, s *store.Store, a Adjustment) (AdjustResult, error) {
 	if a.Amount.Minor == 0 || a.Amount.Minor > till.MaxMinor || a.Amount.Minor < -till.MaxMinor || a.ID.IsZero() || a.Reason == "" || a.By == "" {
 		return AdjustResult{}, till.Errorf(till.CodeValidationFailed, "an adjustment has an id, an amount that is not nothing, a reason and a name")
@@ -74,6 +74,8 @@ func adjust(ctx context.Context, tx *store.Tx, a Adjustment) (AdjustResult, erro
 		return AdjustResult{}, till.Errorf(till.CodeValidationFailed, "the client has no wallet in %q", a.Amount.Currency)
 	case made != nil:
 		return AdjustResult{*made, *w, true}, nil
+	case w.Broken:
+		return AdjustResult{}, ledger.ErrBroken
 	}
 	if short := -a.Amount.Minor - w.Available(); short > 0 {
 		return AdjustResult{}, till.Errorf(till.CodeValidationFailed, "the wallet has %d %s available, %d too little", w.Available(), w.Currency, short)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"till"
+	"till/ledger"
 	"till/provider"
 	"till/store"
 )
@@ -95,6 +96,9 @@ func (w *Worker) quarantine(ctx context.Context, a *Answer, fault error) bool {
 	why := fault.Error()
 	if errors.Is(fault, errPanicked) {
 		why = "recording it panics; the log says where"
+	}
+	if errors.Is(fault, ledger.ErrBroken) { // a person needs to know what waits
+		why = fmt.Sprintf("the operator says %s, receipt %q: %s", a.Result.Outcome, a.Result.Receipt, ledger.ErrBroken.Detail)
 	}
 	w.c.Log.Error("answer not recordable", w.kindName(), a.Ref.ID, "client", a.Ref.Client, "action", a.Action, "connection", a.Connection,
 		"outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", fault)

@@ -42,10 +42,10 @@ const RepaidReference = "repayment of what was owed"
 
 // Repay returns the entry that pays what a client owes from what its wallet
 // has available, and whether there is anything to pay. No wallet is left with
-// both: money that could be paid out, and a debt.
+// both: money that could be paid out, and a debt. A broken one waits for its repair.
 func Repay(w *Wallet) (Entry, bool) {
 	amount := min(w.Owed, w.Available())
-	if amount <= 0 {
+	if amount <= 0 || w.Broken {
 		return Entry{}, false
 	}
 	return Entry{

@@ -74,6 +74,10 @@ var (
 	ErrUnbalanced = errors.New("ledger: entry does not balance")
 	// ErrOutOfBounds says that a balance would leave its bounds.
 	ErrOutOfBounds = errors.New("ledger: balance out of bounds")
+	// ErrBroken says that a wallet differs from its statement. A line that followed would
+	// make the difference permanent, because lines never change.
+	ErrBroken = till.Errorf(till.CodeServiceUnavailable,
+		"the wallet's balance is not that of its last line, so nothing is posted to it: 'till repair wallets' rebuilds it from its lines")
 )
 
 // MaxBalance is the most that a wallet holds, in minor units. The database

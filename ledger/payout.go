@@ -9,8 +9,12 @@ const (
 )
 
 // Reserve holds an amount back for a payout on its way. It returns
-// ErrOutOfBounds, and changes nothing, if less is available.
+// ErrOutOfBounds, and changes nothing, if less is available, and ErrBroken if the wallet is
+// broken.
 func (w *Wallet) Reserve(amount int64, at till.Time) error {
+	if w.Broken {
+		return ErrBroken
+	}
 	if amount < 0 || amount > w.Available() {
 		return ErrOutOfBounds
 	}

@@ -12,6 +12,10 @@ type Wallet struct {
 	Owed         int64 // what the client owes us: repaid first by what comes in
 	LastSequence int64 // of its transactions
 	UpdatedAt    till.Time
+
+	// Broken says that the balance was not that of the last line when the wallet was read.
+	// Nothing is posted to such a wallet; see ErrBroken.
+	Broken bool
 }
 
 // Available returns what may be paid out.
@@ -38,11 +42,14 @@ type Transaction struct {
 
 // Post applies the entry's wallet line, and what of it the client owes, and
 // returns the line as a transaction. It returns ErrOutOfBounds, and changes
-// nothing, if a sum would leave its bounds.
+// nothing, if a sum would leave its bounds, and ErrBroken if the wallet is broken.
 func (w *Wallet) Post(e *Entry) (Transaction, error) {
 	amount, ok := e.WalletAmount()
 	if !ok {
 		return Transaction{}, ErrUnbalanced
+	}
+	if w.Broken {
+		return Transaction{}, ErrBroken
 	}
 	balance := w.Balance + amount
 	if balance < w.Reserved || balance > MaxBalance {
@@ -70,8 +77,11 @@ func (w *Wallet) Post(e *Entry) (Transaction, error) {
 // Owe applies what an entry says about the client's debt, and nothing else: an
 // entry that takes all of its money from there has no line in the wallet. It
 // returns ErrOutOfBounds, and changes nothing, if the debt would leave its
-// bounds.
+// bounds, and ErrBroken if the wallet is broken.
 func (w *Wallet) Owe(e *Entry) error {
+	if w.Broken {
+		return ErrBroken
+	}
 	owed := w.Owed - e.sum(Receivable)
 	if owed < 0 || owed > MaxBalance {
 		return ErrOutOfBounds

@@ -123,6 +123,10 @@ func (d *Disburser) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 			continue
 		}
 		w := wallets[walletKey{p.ClientID, p.Amount.Currency}]
+		if w != nil && w.Broken {
+			call.Reject(till.Errorf(till.CodePayoutsHeld, "new payouts are held until a person has repaired the wallet"))
+			continue
+		}
 		d.stamp(call, heads[p.ClientID].NextTime(), tx.Now())
 		if w == nil || w.Reserve(p.Reserve(), p.CreatedAt) != nil {
 			call.Reject(till.Errorf(till.CodeInsufficientBalance, "the wallet has less available than the payout and its fee"))

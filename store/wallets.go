@@ -9,7 +9,15 @@ import (
 	"till/ledger"
 )
 
-const walletColumns = `client_id, id, currency, balance, reserved, owed, last_sequence, updated_at`
+// walletColumns end with whether the wallet differs from its last line, or has another one
+// beyond it: two entries of an index are read for each wallet. They are scalar subqueries,
+// because of a join or EXISTS PostgreSQL may read all lines.
+const walletColumns = `client_id, id, currency, balance, reserved, owed, last_sequence, updated_at,
+		balance <> coalesce((SELECT t.balance_after FROM transactions t
+			WHERE t.client_id = wallets.client_id AND t.wallet_id = wallets.id AND t.sequence = wallets.last_sequence),
+			CASE last_sequence WHEN 0 THEN 0 ELSE -1 END)
+		OR (SELECT t.sequence FROM transactions t
+			WHERE t.client_id = wallets.client_id AND t.wallet_id = wallets.id AND t.sequence = wallets.last_sequence + 1) IS NOT NULL`
 
 var ensureWallet = db.Define(db.SQL{Name: "wallets.ensure",
 	SQLite: `INSERT INTO wallets (client_id, id, currency, updated_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`})
@@ -93,7 +101,7 @@ var sumPutAside = db.Define(db.SQL{Name: "wallets.sumPutAside",
 
 func scanWallet(r db.Row) (*ledger.Wallet, error) {
 	w := &ledger.Wallet{}
-	err := r.Scan(idDest(&w.ClientID), idDest(&w.ID), &w.Currency, &w.Balance, &w.Reserved, &w.Owed, &w.LastSequence, &w.UpdatedAt)
+	err := r.Scan(idDest(&w.ClientID), idDest(&w.ID), &w.Currency, &w.Balance, &w.Reserved, &w.Owed, &w.LastSequence, &w.UpdatedAt, boolDest(&w.Broken))
 	return w, err
 }
 

@@ -156,7 +156,7 @@ func (h *hostileBooks) everyCommand(engine string) []tried {
 		{"webhook replay ENDPOINT --failed --by Anne", ""}, {"webhook verify DIR/captured.txt --secret WEBHOOKSECRET", ""},
 		{"erase --phone 242061234567 --dry-run --secret-file SECRET", ""},
 		{"erase --phone 242061234567 --by Anne --reason asked --list DIR/erased.txt --secret-file SECRET", ""},
-		{"level raise --by Anne", ""},
+		{"level raise --by Anne", ""}, {"repair wallets --by Anne", ""},
 		{"secret list", ""}, {"secret add --by Anne --secret-file SECRET", ""}, {"secret use 2 --by Anne", ""}, {"secret reseal --secret-file SECRET", ""},
 		{"secret retire 1 --by Anne --callbacks-moved --secret-file SECRET", ""},
 		{"backup --to DIR/saved", file}, {"drill DIR/saved --secret-file SECRET", file},

@@ -307,6 +307,8 @@ func (h *hostileBooks) commands() []hostileArgs {
 		{[]string{"reconcile", "--connection", hostile, "--statement", statement, "--mapping", mapping, "--output", filepath.Join(h.dir, "differences.csv"), "--from", "2020-01-01", "--to", "2030-01-01"}, true},
 		{[]string{"reconcile", "--connection", "no" + hostile, "--statement", statement, "--mapping", mapping}, true},
 		{[]string{"cases", "resolve", h.caseID.String(), "--by", "Anne", "--reason", "seen", "--evidence", letter}, false},
+		{[]string{"repair", "wallets", "--by", hostile}, true},
+		{[]string{"repair", "wallets", "--by", "Anne"}, false},
 		{[]string{"adjust", "--client", client, "--currency", hostile, "--amount", "5", "--reason", "r", "--by", "Anne", "--id", till.NewID(1).String()}, true},
 		{[]string{"adjust", "--client", client, "--currency", "XAF", "--amount", "5", "--reason", "r", "--by", hostile, "--id", till.NewID(1).String()}, true},
 		{[]string{"payment", "resolve", h.open.String(), "--as", "success", "--by", "Anne", "--evidence", letter + hostile}, true},

@@ -94,7 +94,7 @@ func newRoot() *cobra.Command {
 		newProxy(), newListen(), newTrigger(), newMigrate(), newLevel(), newSecret(), newVersion())
 	root.AddCommand(newBackup(), newRestore(), newDrill(), newHealth(), newTop())
 	root.AddCommand(newPersonData())
-	root.AddCommand(newErase())
+	root.AddCommand(newErase(), newRepair())
 	return root
 }
 

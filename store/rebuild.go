@@ -1,0 +1,26 @@
+package store
+
+import (
+	"context"
+
+	"till"
+	"till/internal/db"
+)
+
+var sumWalletLines = db.Define(db.SQL{Name: "wallets.sumOfLines",
+	SQLite: `SELECT count(*), coalesce(max(sequence), 0),
+		CAST(coalesce(sum(CASE direction WHEN 'credit' THEN amount ELSE -amount END), 0) AS BIGINT)
+		FROM transactions WHERE client_id = $1 AND wallet_id = $2`})
+
+// LineSum is what the lines of a wallet say.
+type LineSum struct {
+	Lines   int64
+	Last    int64 // the last sequence
+	Balance int64
+}
+
+// LineSum reads all lines of a wallet.
+func (tx *Tx) LineSum(ctx context.Context, client, wallet till.ID) (s LineSum, err error) {
+	_, err = tx.db.QueryRow(ctx, sumWalletLines, []any{client[:], wallet[:]}, &s.Lines, &s.Last, &s.Balance)
+	return s, err
+}
