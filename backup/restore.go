@@ -25,8 +25,10 @@ type RestoreRequest struct {
 	SecretFile string // the secret to use; "" means the one in the backup
 	By         string
 
-	// Installation, if not "", is the only one whose backup is taken.
+	// Installation, if not "", is the only one whose backup is taken. Name, if not nil, is
+	// what the archive is called: its manifest must say the same.
 	Installation string
+	Name         *Name
 
 	// ReadSecret reads a secret's file, CheckSecret compares the file with a database.
 	ReadSecret  func(path string) ([]byte, error)
@@ -75,6 +77,9 @@ func Restore(ctx context.Context, r RestoreRequest) (out *Restored, err error) {
 	}
 	if r.Installation != "" && m.Installation != r.Installation {
 		return nil, fmt.Errorf("this is a backup of another installation: it is of %s, and not of %s", m.Installation, r.Installation)
+	}
+	if r.Name != nil && *r.Name != NameOf(m, r.Name.Encrypted) {
+		return nil, fmt.Errorf("the archive is called %s, and its manifest says %s: somebody has renamed it, or made it", r.Name, NameOf(m, r.Name.Encrypted))
 	}
 	if err := r.placeSecret(m, staging); err != nil {
 		return nil, err
@@ -174,11 +179,30 @@ func (r *RestoreRequest) prepare(ctx context.Context, m *Manifest, staging strin
 	if err := r.CheckSecret(ctx, s, filepath.Join(staging, secretName)); err != nil {
 		return nil, fmt.Errorf("the secret does not belong to this backup: %w", err)
 	}
+	if err := checkInstallation(ctx, s, m); err != nil {
+		return nil, err
+	}
 	out.Marked, err = books.MarkRestored(ctx, s, books.RestoreRequest{Secret: secret, LostFrom: m.Taken(), By: r.By})
 	if err == nil && r.Read != nil {
 		err = r.Read(ctx, s)
 	}
 	return out, err
+}
+
+// checkInstallation makes sure that the database is of the installation that the manifest
+// names. The manifest is the word of whoever made the archive; the database's installation
+// comes from the proof of its secret, which was compared with the secret.
+func checkInstallation(ctx context.Context, s *store.Store, m *Manifest) error {
+	return s.View(ctx, func(tx *store.Tx) error {
+		i, err := tx.Installation(ctx)
+		if err != nil {
+			return err
+		}
+		if i == nil || InstallationID(i.SecretCheck) != m.Installation {
+			return fmt.Errorf("the manifest says that this is a backup of %s, and the database in it is another installation's: this program has not made it", m.Installation)
+		}
+		return nil
+	})
 }
 
 // checkClosed makes sure that nothing of the database is outside of its file.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"filippo.io/age"
@@ -134,8 +135,19 @@ func parseRecipient(text string) (age.Recipient, error) {
 	return nil, fmt.Errorf("%q is not a public key of age: it begins with age1, and 'age-keygen' prints it", text)
 }
 
-// place opens the place, and refuses the folder of the database: who loses one
-// loses both.
+// within reports whether a folder is another one or below it.
+func within(folder, other string) bool {
+	if strings.Contains(folder, "://") {
+		return false
+	}
+	folder, err1 := filepath.Abs(folder)
+	other, err2 := filepath.Abs(other)
+	below, err3 := filepath.Rel(other, folder)
+	return err1 == nil && err2 == nil && err3 == nil && below != ".." && !strings.HasPrefix(below, ".."+string(filepath.Separator))
+}
+
+// place opens the place, and refuses the folder of the database and those in it: who loses
+// one loses both.
 func (b *backupFlags) place(stdout io.Writer) (backup.Place, error) {
 	if b.to == "-" {
 		if e, ok := stdout.(*escape.Writer); ok {
@@ -146,10 +158,8 @@ func (b *backupFlags) place(stdout io.Writer) (backup.Place, error) {
 		}
 		return outputPlace{stdout}, nil
 	}
-	here, err1 := filepath.Abs(filepath.Dir(b.database))
-	there, err2 := filepath.Abs(b.to)
-	if err1 == nil && err2 == nil && here == there {
-		return nil, errors.New("--to is the folder of the database: what destroys one would destroy both. Choose another folder, better another disk")
+	if within(b.to, filepath.Dir(b.database)) {
+		return nil, errors.New("--to is in the folder of the database: what destroys one would destroy both. Choose another folder, better another disk")
 	}
 	return backup.OpenPlace(b.to, os.Getenv)
 }

@@ -75,3 +75,16 @@ func TestKeepDeletesNoGoodBackup(t *testing.T) {
 	}
 	there("an older one was put back", newer...)
 }
+
+// TestNoBackupGoesBesideTheDatabase: what destroys the database's folder destroys all in it.
+func TestNoBackupGoesBesideTheDatabase(t *testing.T) {
+	t.Parallel()
+	here := t.TempDir()
+	for folder, want := range map[string]bool{
+		here: true, filepath.Join(here, "backups"): true, here + "/a/../b": true, here + "2": false, filepath.Dir(here): false, "s3://bucket/x": false, here + "/..backups": true,
+	} {
+		if got := within(folder, here); got != want {
+			t.Errorf("%s is within %s: %t", folder, here, got)
+		}
+	}
+}

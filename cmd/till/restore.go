@@ -52,7 +52,7 @@ func (a *archiveFlags) request(cmd *cobra.Command, text string) (r backup.Restor
 	if in, err = openArchive(cmd, text, a.installation); err != nil {
 		return r, nil, err
 	}
-	r.Archive = in
+	r.Archive, r.Name = in, in.name
 	return r, in, nil
 }
 
