@@ -97,6 +97,8 @@ type Options struct {
 	Env      func(name string) (string, bool)
 	ReadFile func(path string) ([]byte, error)
 	Run      func(command []string) ([]byte, error)
+
+	commandEnvironment []string // names of variables that commands get
 }
 
 // Load reads a file.
@@ -126,9 +128,6 @@ func parse(path string, text []byte, o Options, read func(r *reader, text []byte
 	}
 	if o.ReadFile == nil {
 		o.ReadFile = os.ReadFile
-	}
-	if o.Run == nil {
-		o.Run = runCommand
 	}
 	r := &reader{o: o, dir: filepath.Dir(path), file: &File{Path: path, Digest: digest(text)}}
 	if len(text) > maxFile {

@@ -43,6 +43,7 @@ func (r *reader) read(text []byte) {
 	var top struct {
 		LogLevel       string   `toml:"log_level"`
 		TrustedProxies []string `toml:"trusted_proxies"`
+		CommandEnv     []string `toml:"command_environment"`
 		Callbacks      struct {
 			TrustedProxies []string `toml:"trusted_proxies"` // the former place, with the same meaning
 		} `toml:"callbacks"`
@@ -58,6 +59,7 @@ func (r *reader) read(text []byte) {
 	connections, routes := r.tables(tree, "connection", maxConnections), r.tables(tree, "route", maxRoutes)
 	r.decode(tree, "", &top)
 	r.trustedProxies(top.TrustedProxies, top.Callbacks.TrustedProxies)
+	r.commandEnvironment(top.CommandEnv)
 	r.file.HouseNetworks = r.networks("console.house_networks", top.Console.HouseNetworks)
 	r.file.Calls = top.Limits.Calls
 	r.logLevel(top.LogLevel)

@@ -126,7 +126,11 @@ func (o *Options) fromCredential(name string) (string, error) {
 }
 
 func (o *Options) fromCommand(command []string) (string, error) {
-	out, err := o.Run(command)
+	run := o.Run
+	if run == nil {
+		run = func(command []string) ([]byte, error) { return runCommand(command, o.environment()) }
+	}
+	out, err := run(command)
 	value := strings.TrimSpace(string(out))
 	switch {
 	case err != nil:

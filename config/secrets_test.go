@@ -124,6 +124,32 @@ func TestCommandsAreRun(t *testing.T) {
 	}
 }
 
+// A command gets PATH, HOME, LANG and what command_environment names: neither the
+// database's URL nor another operator's credential.
+func TestACommandGetsNoMoreOfTheEnvironmentThanItNeeds(t *testing.T) {
+	t.Setenv("TILL_DATABASE", "postgres://till:"+canary+"@db/till")
+	t.Setenv("MTN_USER", canary)
+	t.Setenv("VAULT_ADDR", "https://vault.example")
+	t.Setenv("LANG", "C")
+	parse := func(top string) (string, error) {
+		f, err := config.Parse("till.toml", []byte(top+oneConnection+"api_key_command = [\"env\"]\n"), config.Options{Operators: options().Operators})
+		if err != nil {
+			return "", err
+		}
+		return f.Connections[0].Settings.(*momo).APIKey, nil
+	}
+	got, err := parse("")
+	if err != nil || strings.Contains(got, canary) || strings.Contains(got, "VAULT_ADDR") || !strings.Contains(got, "PATH=") || !strings.Contains(got, "LANG=C") {
+		t.Errorf("it has %q, %v", got, err)
+	}
+	if got, err = parse("command_environment = [\"VAULT_ADDR\", \"NOT_SET\"]\n"); err != nil || strings.Contains(got, canary) || !strings.Contains(got, "VAULT_ADDR=https://vault.example") {
+		t.Errorf("it has %q, %v", got, err)
+	}
+	if _, err := parse("command_environment = [\"A=B\"]\n"); err == nil || !strings.Contains(err.Error(), "names of variables") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // The log level can be read again alone, whatever else the file says.
 func TestLogLevel(t *testing.T) {
 	t.Parallel()
