@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -32,6 +33,8 @@ type Proxy struct {
 	random *rand.Rand
 	rules  []*rule
 	seen   []Seen
+
+	keepBodies bool
 }
 
 // rule is a Rule and how many requests have matched it.
@@ -45,9 +48,9 @@ type Seen struct {
 	At     time.Time
 	Method string
 	Path   string // with its query
-	Body   []byte
-	Fault  Fault // "" if none
-	Status int   // the service's answer; 0 if it was not called
+	Body   []byte // nil, unless KeepBodies was called
+	Fault  Fault  // "" if none
+	Status int    // the service's answer; 0 if it was not called
 }
 
 // New returns a proxy to a service, such as http://127.0.0.1:8080. The same seed makes the
@@ -90,6 +93,13 @@ func (p *Proxy) Seen() []Seen {
 	return append([]Seen(nil), p.seen...)
 }
 
+// KeepBodies keeps the bodies of requests for Seen. They are many and may be large.
+func (p *Proxy) KeepBodies() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keepBodies = true
+}
+
 // Close closes the idle connections to the service.
 func (p *Proxy) Close() { p.client.CloseIdleConnections() }
 
@@ -111,7 +121,10 @@ func (p *Proxy) choose(r *http.Request, body []byte) (*Rule, int) {
 			chosen = &rule.Rule
 		}
 	}
-	seen := Seen{At: time.Now(), Method: r.Method, Path: r.URL.RequestURI(), Body: body}
+	seen := Seen{At: time.Now(), Method: r.Method, Path: r.URL.RequestURI()}
+	if p.keepBodies {
+		seen.Body = body
+	}
 	if chosen != nil {
 		seen.Fault = chosen.Do
 	}
@@ -209,6 +222,13 @@ func (r *Rule) answer() answer {
 	return a
 }
 
+// onThisMachine reports whether a service is on this machine, where the name in the
+// address is only a name.
+func onThisMachine(u *url.URL) bool {
+	a, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && a.IsLoopback()
+}
+
 // forward calls the service. It goes on if the client disconnects.
 func (p *Proxy) forward(r *http.Request, body []byte, n int) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), mostWait)
@@ -222,6 +242,9 @@ func (p *Proxy) forward(r *http.Request, body []byte, n int) (answer, error) {
 	}
 	req.Header = r.Header.Clone()
 	req.Header.Del("Connection")
+	if onThisMachine(p.target) {
+		req.Host = r.Host // the service tells its own name from one that a page of another site has pointed here
+	}
 	res, err := p.client.Do(req)
 	if err != nil {
 		return answer{}, err

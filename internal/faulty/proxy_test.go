@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -61,6 +62,45 @@ func (w *world) post(ctx context.Context, path string) (*http.Response, string, 
 	return res, string(body), err
 }
 
+// Bodies are kept only if somebody asks for them.
+func TestBodiesAreKeptIfAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.proxy.KeepBodies()
+	if _, _, err := w.post(t.Context(), "/payments"); err != nil {
+		t.Fatal(err)
+	}
+	if seen := w.proxy.Seen(); len(seen) != 1 || string(seen[0].Body) != "hello" {
+		t.Errorf("%+v", seen)
+	}
+}
+
+// A service on this machine sees the name under which it was asked: a page of another
+// site, whose name points here, must not become localhost on the way. A service elsewhere
+// is asked under its own.
+func TestTheNameIsForwarded(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 1)
+	service := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Host }))
+	defer service.Close()
+	p, err := New(service.URL, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	r := httptest.NewRequest(http.MethodGet, "http://evil.example/console/", nil)
+	p.ServeHTTP(httptest.NewRecorder(), r)
+	if got := <-asked; got != "evil.example" {
+		t.Errorf("the service is asked as %s", got)
+	}
+	for address, want := range map[string]bool{"http://127.0.0.1:1": true, "http://[::1]:1": true, "http://localhost:1": true, "https://pay.example.com": false, "http://10.0.0.1": false} {
+		u, _ := url.Parse(address)
+		if onThisMachine(u) != want {
+			t.Errorf("%s is on this machine: %t", address, !want)
+		}
+	}
+}
+
 func TestForwards(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -68,7 +108,7 @@ func TestForwards(t *testing.T) {
 	if err != nil || res.StatusCode != 202 || body != text || res.Header.Get("X-Echo") != "POST /base/payments?a=1 k hello" {
 		t.Errorf("%v, %q, %v", res, body, err)
 	}
-	if seen := w.proxy.Seen(); len(seen) != 1 || seen[0].Method != "POST" || seen[0].Path != "/payments?a=1" || string(seen[0].Body) != "hello" || seen[0].Status != 202 {
+	if seen := w.proxy.Seen(); len(seen) != 1 || seen[0].Method != "POST" || seen[0].Path != "/payments?a=1" || seen[0].Body != nil || seen[0].Status != 202 {
 		t.Errorf("%+v", seen)
 	}
 }

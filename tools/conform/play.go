@@ -55,7 +55,10 @@ func newPlay(s Scenario, on *service, program []string, mutant, folder string) (
 		return nil, err
 	}
 	p.books.base = on.base
-	if p.proxy, err = faulty.New("http://"+on.listen, 7, s.Faults...); err != nil {
+	if p.proxy, err = faulty.New("http://"+on.listen, 7, s.Faults...); err == nil {
+		p.proxy.KeepBodies()
+	}
+	if err != nil {
 		return nil, err
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
