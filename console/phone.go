@@ -147,13 +147,31 @@ func (v *visit) phonePath(rest string) string {
 
 // answerOnPhone is POST /phone/{token}/answer.
 func (v *visit) answerOnPhone() error {
-	if _, err := v.openPhone(); err != nil {
+	t, err := v.openPhone()
+	if err != nil {
+		return err
+	}
+	if err := v.checkPrompt(t); err != nil {
 		return err
 	}
 	if err := v.answerForm(); err != nil {
 		return err
 	}
 	return v.redirect(v.phonePath(""))
+}
+
+// checkPrompt refuses a prompt that is not on the handset of the link: the token opens
+// one number.
+func (v *visit) checkPrompt(t *table) error {
+	h, err := v.k.Sandbox.Handset(v.r.Context(), v.client.ID, t.phone, t.market.currency)
+	if err != nil {
+		return err
+	}
+	asked := v.r.PostFormValue("payment")
+	if !slices.ContainsFunc(h.Prompts, func(p sandbox.Prompt) bool { return p.Payment.String() == asked }) {
+		return v.stop(v.redirect(v.phonePath(""))) // it has ended, or was never here: the screen says which there are
+	}
+	return nil
 }
 
 // setPhone is POST /phone/{token}/handset.

@@ -120,6 +120,19 @@ func TestATokenOpensNothingElse(t *testing.T) {
 	if page := w.do(stranger(http.MethodGet, link, nil)).Body.String(); strings.Contains(page, "asks for") {
 		t.Error("a handset shows another merchant's prompt")
 	}
+	// Nor is the prompt of another number of the same merchant.
+	otherNumber := strings.TrimPrefix(foreign, PhonePrefix+"/")
+	text, err := w.console.phones.Open(mustDecode(t, otherNumber), phonePlace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	otherNumber = base64.RawURLEncoding.EncodeToString(w.console.phones.Seal([]byte(strings.Replace(string(text), "242061234567", "242061234568", 1)), phonePlace))
+	if a := w.do(stranger(http.MethodPost, PhonePrefix+"/"+otherNumber+"/answer", form)); a.Code != http.StatusSeeOther {
+		t.Errorf("an answer to another number's prompt: %d", a.Code)
+	}
+	if prompts, err := w.operator.Prompts(context.Background(), w.other.ID, 10); err != nil || len(prompts) != 1 {
+		t.Errorf("the prompt of another number was answered: %v, %v", prompts, err)
+	}
 	w.client = mine
 	// Tokens that were changed, cut, or sealed for something else.
 	token := strings.TrimPrefix(link, PhonePrefix+"/")
@@ -170,4 +183,13 @@ func TestATokenOpensNothingElse(t *testing.T) {
 	if a := w.do(cross); a.Code != http.StatusForbidden {
 		t.Errorf("another site's form: %d", a.Code)
 	}
+}
+
+func mustDecode(t *testing.T, text string) []byte {
+	t.Helper()
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
