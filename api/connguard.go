@@ -60,13 +60,18 @@ func Server(h http.Handler) *http.Server {
 // Guard returns a listener whose connections give every answer the API's form. What
 // net/http cannot parse never reaches a handler: net/http writes plain text to the
 // connection, and nothing if headers come too slowly. A guarded connection writes a problem
-// with a request id instead. The guard also limits the number of connections.
-func Guard(l net.Listener) net.Listener { return &guard{Listener: l, max: maxConns} }
+// with a request id instead. The guard also limits the number of connections, in all and
+// of one address, unless that is a proxy's.
+func Guard(l net.Listener, proxies ...netip.Prefix) net.Listener {
+	return &guard{Listener: l, max: maxConns, addresses: connections{most: maxAddressConns, exempt: proxies, all: make(map[netip.Prefix]map[*guardedConn]bool)}}
+}
 
 type guard struct {
 	net.Listener
 	max  int64
 	open atomic.Int64
+
+	addresses connections
 }
 
 // Accept implements net.Listener. A connection beyond the limit gets an answer and is
@@ -77,8 +82,13 @@ func (g *guard) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if g.open.Add(1) <= g.max {
-			return &guardedConn{Conn: c, release: sync.OnceFunc(func() { g.open.Add(-1) })}, nil
+		guarded := &guardedConn{Conn: c}
+		guarded.release = sync.OnceFunc(func() {
+			g.addresses.leave(guarded)
+			g.open.Add(-1)
+		})
+		if g.open.Add(1) <= g.max && g.addresses.enter(guarded) {
+			return guarded, nil
 		}
 		c.SetWriteDeadline(time.Now().Add(time.Second))
 		b, _ := rawProblem("", till.CodeServiceUnavailable)
@@ -95,6 +105,8 @@ type guardedConn struct {
 
 	headersRead     atomic.Bool // the headers of a request are complete
 	headerBytesRead atomic.Bool // some bytes of headers have come
+
+	idleSince atomic.Int64 // in nanoseconds; 0 while a request is under way, and before the first
 
 	framing framing
 	server  atomic.Pointer[server] // logs what never became a request
@@ -121,8 +133,10 @@ func (c *guardedConn) refuse(code till.Code) error {
 func (c *guardedConn) setState(state http.ConnState) {
 	switch state {
 	case http.StateActive:
+		c.idleSince.Store(0)
 		c.headersRead.Store(true)
 	case http.StateIdle:
+		c.idleSince.Store(time.Now().UnixNano())
 		c.headerBytesRead.Store(false)
 		c.headersRead.Store(false)
 	}

@@ -150,22 +150,23 @@ func (h *httpServer) stopAccepting() {
 // serve starts an HTTP server on each address.
 func (s *Server) serve() *httpServers {
 	w := &httpServers{errs: make(chan error, 4)}
+	proxies := s.operators.File.TrustedProxies
 	if s.listener != nil {
 		h := api.Server(s.handler)
 		h.Handler = s.watchForwarded(h.Handler)
 		if s.console != nil {
 			h.RegisterOnShutdown(s.console.Stop)
 		}
-		w.start(s.log, s.overTLS(h), api.Guard(s.encrypted(s.listener)))
+		w.start(s.log, s.overTLS(h), api.Guard(s.encrypted(s.listener), proxies...))
 	}
 	if s.consoleListener != nil {
 		h := api.Server(s.console)
 		h.Handler = s.watchForwarded(h.Handler)
 		h.RegisterOnShutdown(s.console.Stop)
-		w.start(s.log, s.overTLS(h), api.Guard(s.encrypted(s.consoleListener)))
+		w.start(s.log, s.overTLS(h), api.Guard(s.encrypted(s.consoleListener), proxies...))
 	}
 	if s.httpListener != nil {
-		w.start(s.log, api.Server(s.plainHTTP()), api.Guard(s.httpListener))
+		w.start(s.log, api.Server(s.plainHTTP()), api.Guard(s.httpListener, proxies...))
 	}
 	if s.adminListener != nil {
 		w.start(s.log, api.Server(s.admin()), api.Guard(s.adminListener))
