@@ -314,8 +314,9 @@ fixture: ## leave what this release writes in books/testdata: make fixture RELEA
 	$(GO) run ./internal/db/pgtest/withpg env TILL_FIXTURE=$(RELEASE) $(GO) test -count=1 -timeout 10m -run '^TestMakeFixture$$' -v ./cmd/till
 
 .PHONY: release
-release: ## build the archives, packages, SBOMs and checksums of a release into dist/
+release: ## build what a release consists of into dist/, and sign it with TILL_SIGNING_KEY=FILE
 	deploy/release.sh dist
+	[ -z "$$TILL_SIGNING_KEY" ] || deploy/sign.sh dist "$$TILL_SIGNING_KEY"
 
 # The second build starts with an empty cache: each target takes minutes. RELEASE_TARGETS=linux/amd64
 # builds for one system; without it, for all that a release has.

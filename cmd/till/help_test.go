@@ -128,3 +128,25 @@ func TestNoExamplePutsTheDatabasesURLOnACommandLine(t *testing.T) {
 		}
 	}
 }
+
+// A person who looks for a command finds it under what it is for: no list is longer than
+// a few lines, and each command is in one.
+func TestHelpIsGrouped(t *testing.T) {
+	t.Parallel()
+	inGroup := map[string]int{}
+	for _, c := range newRoot().Commands() {
+		if c.GroupID == "" && c.Name() != "help" && c.Name() != "completion" {
+			t.Errorf("till %s is in no group of helpGroups", c.Name())
+		}
+		if inGroup[c.GroupID]++; inGroup[c.GroupID] > 9 {
+			t.Errorf("%q has more than nine commands", c.GroupID)
+		}
+	}
+	for _, g := range helpGroups {
+		for _, name := range strings.Fields(g.commands) {
+			if c, _, err := newRoot().Find([]string{name}); err != nil || c.Name() != name {
+				t.Errorf("%q names a command that is not there: %s", g.title, name)
+			}
+		}
+	}
+}

@@ -95,7 +95,34 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newBackup(), newRestore(), newDrill(), newHealth(), newTop())
 	root.AddCommand(newPersonData())
 	root.AddCommand(newErase(), newRepair())
+	group(root)
 	return root
+}
+
+// helpGroups is how 'till --help' lists the commands, by what a person wants to do.
+var helpGroups = []struct{ title, commands string }{
+	{"Try it out, and write an integration:", "dev simulate listen trigger proxy webhook bench"},
+	{"Run the service:", "serve migrate level secret version health"},
+	{"See how it is:", "status doctor top connections"},
+	{"Clients and people:", "client key person"},
+	{"Payments, payouts and what needs a person:", "payment payout payouts cases strays adjust"},
+	{"The books:", "verify repair report statement reconcile audit"},
+	{"Backups:", "backup drill restore restored"},
+	{"Personal data:", "person-data erase"},
+}
+
+// group gives each command its group.
+func group(root *cobra.Command) {
+	for _, g := range helpGroups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, name := range strings.Fields(g.commands) {
+			for _, c := range root.Commands() {
+				if c.Name() == name {
+					c.GroupID = g.title
+				}
+			}
+		}
+	}
 }
 
 // newGroup makes a command that only has subcommands.
