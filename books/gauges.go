@@ -250,10 +250,13 @@ func (g *gaugeReader) statements() error {
 }
 
 // backups tells when the last backup and the last drill ended. PostgreSQL is saved by its
-// own tools, which Till does not see.
+// own tools; of them Till sees whether the server archives its log.
 func (g *gaugeReader) backups() error {
 	if g.tx.Shared() {
-		return nil
+		ok, failed, err := g.tx.Archived(g.ctx)
+		g.add("archive_timestamp_seconds", unixSeconds(ok), "ok")
+		g.add("archive_timestamp_seconds", unixSeconds(failed), "failed")
+		return err
 	}
 	for _, kind := range []store.BackupKind{store.KindBackup, store.KindDrill} {
 		r, err := g.tx.BackupResult(g.ctx, kind)

@@ -100,6 +100,9 @@ func TestGaugesAreTheBooks(t *testing.T) {
 				t.Errorf("%s is %v (%v), want %v", name, got, found, want)
 			}
 		}
+		if _, archived := g["archive_timestamp_seconds{ok}"]; archived != s.Shared() {
+			t.Errorf("the archive of the log is shown: %v", archived)
+		}
 		_, shown := g["backup_timestamp_seconds{ok}"]
 		switch {
 		case shown == s.Shared():

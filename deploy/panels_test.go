@@ -76,8 +76,8 @@ var dashboards = []dashboard{
 			{"Differences left", "short", "What the comparisons with operators' statements have left.", one(`max by (connection, class) (till_statement_differences) or vector(0)`, "{{connection}} {{class}}"), line, 1, 6},
 			{"Unreconciled money", "short", "How far both sides lie apart.", one(`max by (connection, class, currency) (till_statement_difference_minor) or vector(0)`, "{{connection}} {{class}} {{currency}}"), line, 1, 6},
 			{"Verified", "dateTimeFromNow", "When the service last verified its books.", one(`1000 * max by (result) (till_verify_timestamp_seconds)`, "{{result}}"), stat, 0, 6},
-			{"Backup and drill", "dateTimeFromNow", "When the last good backup and the last good drill ended. On SQLite only.", []query{
-				{`1000 * max(till_backup_timestamp_seconds{result="ok"})`, "backup"}, {`1000 * max(till_drill_timestamp_seconds{result="ok"})`, "drill"}}, stat, 0, 6},
+			{"Backup and drill", "dateTimeFromNow", "When the last good backup and the last good drill ended (SQLite), and when PostgreSQL last archived its log.", []query{
+				{`1000 * max(till_backup_timestamp_seconds{result="ok"})`, "backup"}, {`1000 * max(till_drill_timestamp_seconds{result="ok"})`, "drill"}, {`1000 * max(till_archive_timestamp_seconds{result="ok"})`, "archive"}}, stat, 0, 6},
 			{"Size of the last backup", "bytes", "It grows with the database.", one(`max(till_backup_bytes)`, "backup"), stat, 0, 6},
 			{"Not chained, not rolled up", "s", "How far the audit chains and the counters lie behind.", []query{
 				{`max(till_seal_lag_seconds)`, "audit chain"}, {`max(till_fold_lag_seconds)`, "counters"}}, line, 10800, 6},

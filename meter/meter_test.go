@@ -95,7 +95,8 @@ func full() (*meter.Meter, *meter.Route, *meter.Operation, *meter.Subjects) {
 		books = append(books, meter.Value{Name: "statement_until_timestamp_seconds", Labels: []string{c}})
 	}
 	for _, result := range []string{"ok", "failed"} {
-		books = append(books, meter.Value{Name: "backup_timestamp_seconds", Labels: []string{result}}, meter.Value{Name: "drill_timestamp_seconds", Labels: []string{result}})
+		books = append(books, meter.Value{Name: "backup_timestamp_seconds", Labels: []string{result}}, meter.Value{Name: "drill_timestamp_seconds", Labels: []string{result}},
+			meter.Value{Name: "archive_timestamp_seconds", Labels: []string{result}})
 	}
 	books = append(books, meter.Value{Name: "backup_bytes"}, meter.Value{Name: "backup_seconds"})
 	m.Replace("books", books)

@@ -69,3 +69,13 @@ func (tx *Tx) BackupResult(ctx context.Context, kind BackupKind) (*BackupResult,
 	}
 	return r, nil
 }
+
+var selectArchived = db.Define(db.SQL{Name: "backups.selectArchived",
+	Postgres: `SELECT COALESCE((extract(epoch FROM last_archived_time) * 1000000)::bigint, 0), COALESCE((extract(epoch FROM last_failed_time) * 1000000)::bigint, 0) FROM pg_stat_archiver`})
+
+// Archived returns when PostgreSQL last archived a part of its log and when that last failed;
+// zero: never. Only a shared database has one.
+func (tx *Tx) Archived(ctx context.Context) (ok, failed till.Time, err error) {
+	_, err = tx.db.QueryRow(ctx, selectArchived, nil, &ok, &failed)
+	return ok, failed, err
+}
