@@ -34,6 +34,7 @@ type endpointPage struct {
 	Again   string
 	Back    string
 	Act     string
+	Proof   *proofForm
 }
 
 // deliveryLine is what became of an event at an endpoint, in a list.
@@ -121,6 +122,12 @@ func (v *visit) endpointPage() (*endpointPage, error) {
 	}
 	if v.may(people.WebhooksManage) {
 		p.Form = v.endpointForm(p.Path+"/edit", p.Endpoint)
+		if p.Proof, err = v.proofForm(); err != nil {
+			return nil, err
+		}
+		if p.Proof != nil {
+			p.Frame.Modules = []string{"passkey.js"}
+		}
 	}
 	v.endpointFacts(p)
 	return p, nil
@@ -330,6 +337,16 @@ func readableBody(body []byte) string {
 	return out.String()
 }
 
+// longDigits is what may be a phone number in a text that somebody else wrote, in
+// groups or not.
+var longDigits = regexp.MustCompile(`\+?[0-9](?:[ \x{a0}\x{202f}.()-]{0,2}[0-9]){7,14}`)
+
+// maskDigits hides what may be phone numbers: a receiver may send back what it was
+// sent.
+func maskDigits(text string) string {
+	return longDigits.ReplaceAllStringFunc(text, func(number string) string { return maskPhone(digitsOf(number)) })
+}
+
 func (v *visit) deliveryBox(d *webhook.DeliveryView) *deliveryBox {
 	b := &deliveryBox{Title: v.words.T("hooks.kind_" + string(d.Kind)), State: v.deliveryChip(d), Say: v.deliverySay(d), At: d.Last.SentAt, Code: d.Last.Code}
 	a := &d.Last
@@ -339,7 +356,7 @@ func (v *visit) deliveryBox(d *webhook.DeliveryView) *deliveryBox {
 	b.When = v.clock.DateTime(a.SentAt)
 	b.Headers = "POST " + (&endpointView{Endpoint: &store.Endpoint{Endpoint: till.Endpoint{URL: a.URL}}}).ShownURL() + "\nwebhook-id: " + d.EventID.String() +
 		"\nwebhook-timestamp: " + strconv.FormatInt(a.SentAt.Std().Unix(), 10)
-	b.Answer = a.Text
+	b.Answer = maskDigits(a.Text)
 	if why := webhook.AttemptTrouble(a); why != webhook.TroubleNone {
 		b.Why = v.words.T("trouble."+string(why), "code", a.Code, "host", hostOf(a.URL))
 	}

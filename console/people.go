@@ -16,6 +16,7 @@ type peoplePage struct {
 	Where         string // the merchant, or the house
 	Path          string
 	Colleagues    []*people.Colleague
+	Made          map[till.ID]made // what colleagues gave to programs; of a merchant
 	Invitations   []*people.Invitation
 	Roles         []till.Role
 	Self          till.ID
@@ -57,6 +58,11 @@ func (v *visit) people() error {
 	}
 	if p.Colleagues, err = v.k.People.Colleagues(ctx, v.client); err != nil {
 		return err
+	}
+	if v.client != nil {
+		if p.Made, err = v.madeIn(v.client.ID); err != nil {
+			return err
+		}
 	}
 	if err := v.devices(p); err != nil {
 		return err
@@ -135,7 +141,15 @@ func (v *visit) postRole() error {
 			return err
 		}
 	}
-	return v.back(v.peoplePath(), "role", v.k.People.SetRole(v.r.Context(), v.session, v.client, v.chosen("person"), till.Role(v.r.PostFormValue("role"))))
+	person := v.chosen("person")
+	var in []*till.Client
+	if v.client != nil && person != v.session.Person.ID {
+		in = append(in, v.client)
+	}
+	err := v.withMade(person, in, func() error {
+		return v.k.People.SetRole(v.r.Context(), v.session, v.client, person, till.Role(v.r.PostFormValue("role")))
+	})
+	return v.back(v.peoplePath(), "role", err)
 }
 
 // postReset is POST …/people/reset.
@@ -158,7 +172,18 @@ func (v *visit) postEnd() error {
 
 // postDisable is POST /house/people/disable.
 func (v *visit) postDisable() error {
-	return v.back(v.peoplePath(), "disabled", v.k.People.SetDisabled(v.r.Context(), v.session, v.chosen("person"), v.r.PostFormValue("enable") == ""))
+	person := v.chosen("person")
+	in, err := v.merchantsOf(person)
+	if err != nil {
+		return err
+	}
+	if person == v.session.Person.ID {
+		in = nil
+	}
+	err = v.withMade(person, in, func() error {
+		return v.k.People.SetDisabled(v.r.Context(), v.session, person, v.r.PostFormValue("enable") == "")
+	})
+	return v.back(v.peoplePath(), "disabled", err)
 }
 
 // postFactor is POST …/people/factor: whether everybody needs a second factor.
@@ -200,7 +225,11 @@ func (v *visit) roles() error {
 		for _, rule := range f.rules {
 			row := roleRow{Permission: rule.Permission, Fresh: rule.Fresh}
 			for _, role := range f.roles {
-				row.Cells = append(row.Cells, grantKeys[rule.Grants[role]])
+				cell := grantKeys[rule.Grants[role]]
+				if people.ByKeys(rule.Permission, role) {
+					cell = "by_keys"
+				}
+				row.Cells = append(row.Cells, cell)
 			}
 			family.Rules = append(family.Rules, row)
 		}

@@ -47,7 +47,7 @@ type visit struct {
 func (k *Console) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 	v := &visit{k: k, w: w, r: r, route: route, now: k.now(), leaves: func() {}}
 	v.id = till.NewID(v.now).String()
-	v.from = people.Visit{Address: door.Peer(r, k.TrustedProxies), Device: device(r.UserAgent()), Tokens: deviceTokens(k, r)}
+	v.from = people.Visit{Address: door.Peer(r, k.TrustedProxies), Device: device(r.UserAgent()), Tokens: deviceTokens(k, r), Quiet: asksByItself(r)}
 	v.words = words.For(v.language())
 	v.clock = look.NewClock(v.words.Lang(), "UTC")
 	w.Header().Set("X-Request-Id", v.id)
@@ -69,6 +69,12 @@ func (k *Console) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 	if r.Header.Get("Till-Region") != "" {
 		k.streams.readIn(time.Since(began))
 	}
+}
+
+// asksByItself reports whether a script asks without anybody at the screen: for a
+// part of an open page, or for hints.
+func asksByItself(r *http.Request) bool {
+	return r.Header.Get("Till-Region") != "" || r.Header.Get("Accept") == "text/event-stream"
 }
 
 // run takes the visit through the gates in front of its handler.

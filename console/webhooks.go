@@ -21,6 +21,7 @@ type webhooksPage struct {
 	Form          *endpointForm // nil: the person may make none, or there are enough
 	Most          int
 	Again         string
+	Proof         *proofForm
 }
 
 // endpointView is an endpoint as people see it.
@@ -78,8 +79,11 @@ func (v *visit) webhooksPage() (*webhooksPage, error) {
 	}
 	if v.may(people.WebhooksManage) && len(p.Endpoints) < webhook.MaxEndpoints {
 		p.Form = v.endpointForm(v.clientPath("/webhooks"), nil)
+		if p.Proof, err = v.proofForm(); p.Proof != nil {
+			p.Frame.Modules = []string{"passkey.js"}
+		}
 	}
-	return p, nil
+	return p, err
 }
 
 // endpointViews puts the states of endpoints into words.

@@ -43,6 +43,7 @@ type Visit struct {
 	Address netip.Addr
 	Tokens  []string // of devices that the browser was given: see NewDevice
 	Device  string   // what the person reads in the list of sessions: "Firefox, Android"; at most MaxDevice bytes are kept
+	Quiet   bool     // a page asks by itself, nobody does: the session's idle time does not move
 }
 
 // MaxDevice is the longest description of a device, in bytes.

@@ -119,7 +119,7 @@ var StaffRules = []Rule{
 	{Permission: PayoutsApprove, Fresh: true, Grants: full(owner, accountant)},
 	{Permission: WebhooksSee, Grants: full(owner, developer), Look: ClientsLook},
 	{Permission: WebhooksResend, Grants: full(owner, developer), Look: HouseResend},
-	{Permission: WebhooksManage, Grants: full(owner, developer)},
+	{Permission: WebhooksManage, Fresh: true, Grants: full(owner, developer)},
 	{Permission: KeysManage, Fresh: true, Grants: with(full(owner), developer, NoPayoutKeys)},
 	{Permission: PeopleManage, Fresh: true, Grants: full(owner), Look: ClientsManage},
 	{Permission: PolicySet, Fresh: true, Grants: full(owner)},
@@ -158,6 +158,17 @@ func byPermission(rules []Rule) map[Permission]*Rule {
 		out[rules[i].Permission] = &rules[i]
 	}
 	return out
+}
+
+// ByKeys reports whether a role does not have a permission itself and still gives
+// what it is about to programs, by keys and endpoints that its people make: the API
+// and webhooks tell whole phone numbers, wallets and payouts. The page of roles
+// says so.
+func ByKeys(p Permission, r till.Role) bool {
+	if p != PhonesSee && p != WalletsSee {
+		return false
+	}
+	return staffRules[p].Grants[r] == None && (staffRules[KeysManage].Grants[r] != None || staffRules[WebhooksManage].Grants[r] != None)
 }
 
 // RuleOf returns the rule of a permission, nil if there is none (Member has
@@ -234,11 +245,13 @@ var (
 )
 
 // lifetimeOf returns how long a session of somebody with these memberships
-// lasts. The strictest role decides. stay is for people who are cashiers only.
-func lifetimeOf(memberships []till.Membership, stay bool) lifetime {
+// lasts. The strictest role decides: a developer's is strict where live says so of
+// the client, because keys and endpoints let money and data out. stay is for people
+// who are cashiers only.
+func lifetimeOf(memberships []till.Membership, live func(client till.ID) bool, stay bool) lifetime {
 	cashierOnly := len(memberships) > 0
 	for _, m := range memberships {
-		if m.Client == till.House || m.Role == owner || m.Role == accountant {
+		if m.Client == till.House || m.Role == owner || m.Role == accountant || m.Role == developer && live(m.Client) {
 			return strictLifetime
 		}
 		cashierOnly = cashierOnly && m.Role == cashier

@@ -22,7 +22,7 @@ payouts.propose *       y y - - -
 payouts.approve *       y y - - -
 webhooks.see            y - - y -
 webhooks.resend         y - - y -
-webhooks.manage         y - - y -
+webhooks.manage *       y - - y -
 keys.manage *           y - - n -
 people.manage *         y - - - -
 policy.set *            y - - - -

@@ -105,7 +105,8 @@ const (
 	touchTimeout  = 250 * time.Millisecond
 )
 
-// Session returns who a cookie's token belongs to, and moves the idle time on.
+// Session returns who a cookie's token belongs to, and moves the idle time on
+// unless the visit is quiet.
 // It refuses with SessionOver, or NotFromHere for a person of the house outside
 // of its networks.
 func (p *People) Session(ctx context.Context, v Visit, token string) (*Session, error) {
@@ -113,7 +114,7 @@ func (p *People) Session(ctx context.Context, v Visit, token string) (*Session, 
 		return nil, refuse(SessionOver)
 	}
 	s, err := p.readSession(ctx, v, hashOf(token))
-	if err == nil && s.now >= s.SeenAt.Add(touchInterval) {
+	if err == nil && !v.Quiet && s.now >= s.SeenAt.Add(touchInterval) {
 		p.touch(ctx, v, s)
 	}
 	return s, err
@@ -183,7 +184,11 @@ func (p *People) mayBeAt(v Visit, memberships []till.Membership) bool {
 // caller's transaction has locked the person.
 func (p *People) startSession(ctx context.Context, tx *store.Tx, v Visit, person till.ID, memberships []till.Membership, stay, proved bool) (string, error) {
 	token, now := newToken(), p.now()
-	last := lifetimeOf(memberships, stay)
+	live, err := liveClients(ctx, tx, memberships)
+	if err != nil {
+		return "", err
+	}
+	last := lifetimeOf(memberships, live, stay)
 	s := &store.Session{TokenHash: hashOf(token), ID: till.NewID(now), Person: person, StartedAt: now, SeenAt: now,
 		ExpiresAt: now.Add(last.total), Idle: last.idle, Device: device(v), Address: v.Address.String()}
 	if proved {
@@ -196,6 +201,22 @@ func (p *People) startSession(ctx context.Context, tx *store.Tx, v Visit, person
 		return "", err
 	}
 	return token, tx.KeepSessions(ctx, person, MaxSessions)
+}
+
+// liveClients says which of the clients that somebody develops for are live.
+func liveClients(ctx context.Context, tx *store.Tx, memberships []till.Membership) (func(till.ID) bool, error) {
+	live := map[till.ID]bool{}
+	for _, m := range memberships {
+		if m.Role != developer {
+			continue
+		}
+		c, err := tx.Client(ctx, m.Client)
+		if err != nil {
+			return nil, err
+		}
+		live[c.ID] = c.Mode == till.Live
+	}
+	return func(client till.ID) bool { return live[client] }, nil
 }
 
 // device returns what is kept of a device's description: one line of valid
@@ -266,7 +287,11 @@ func (p *People) renewToken(ctx context.Context, tx *store.Tx, v Visit, s *Sessi
 	old := row.TokenHash
 	row.TokenHash, row.SeenAt, row.ProvedAt, row.Address = hashOf(token), now, proved, v.Address.String()
 	// A stricter role shortens the session, and none makes it longer.
-	if last := lifetimeOf(memberships, false); last == strictLifetime {
+	live, err := liveClients(ctx, tx, memberships)
+	if err != nil {
+		return "", err
+	}
+	if last := lifetimeOf(memberships, live, false); last == strictLifetime {
 		row.Idle, row.ExpiresAt = min(row.Idle, last.idle), min(row.ExpiresAt, row.StartedAt.Add(last.total))
 	}
 	replaced, err := tx.ReplaceSession(ctx, old, row)

@@ -157,15 +157,17 @@ func TestSessionLifetimes(t *testing.T) {
 		name        string
 		role        till.Role
 		house, stay bool
+		live        bool
 		idle, total time.Duration
 	}{
-		{"owner", till.RoleOwner, false, true, 30 * time.Minute, 12 * time.Hour},
-		{"accountant", till.RoleAccountant, false, false, 30 * time.Minute, 12 * time.Hour},
-		{"support", till.RoleSupport, true, true, 30 * time.Minute, 12 * time.Hour},
-		{"developer", till.RoleDeveloper, false, true, 12 * time.Hour, 7 * day},
-		{"viewer", till.RoleViewer, false, true, 12 * time.Hour, 7 * day},
-		{"cashier", till.RoleCashier, false, false, 12 * time.Hour, 7 * day},
-		{"cashier's phone", till.RoleCashier, false, true, 30 * day, 30 * day},
+		{"owner", till.RoleOwner, false, true, false, 30 * time.Minute, 12 * time.Hour},
+		{"accountant", till.RoleAccountant, false, false, false, 30 * time.Minute, 12 * time.Hour},
+		{"support", till.RoleSupport, true, true, false, 30 * time.Minute, 12 * time.Hour},
+		{"developer of a live merchant", till.RoleDeveloper, false, true, true, 30 * time.Minute, 12 * time.Hour},
+		{"developer", till.RoleDeveloper, false, true, false, 12 * time.Hour, 7 * day},
+		{"viewer", till.RoleViewer, false, true, false, 12 * time.Hour, 7 * day},
+		{"cashier", till.RoleCashier, false, false, false, 12 * time.Hour, 7 * day},
+		{"cashier's phone", till.RoleCashier, false, true, false, 30 * day, 30 * day},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -173,11 +175,12 @@ func TestSessionLifetimes(t *testing.T) {
 			if c.house {
 				client = till.House
 			}
-			got := lifetimeOf([]till.Membership{{Client: client, Role: c.role}}, c.stay)
+			live := func(till.ID) bool { return c.live }
+			got := lifetimeOf([]till.Membership{{Client: client, Role: c.role}}, live, c.stay)
 			if got != (lifetime{c.idle, c.total}) {
 				t.Errorf("got %v", got)
 			}
-			if mixed := lifetimeOf([]till.Membership{{Client: client, Role: c.role}, {Client: till.NewID(2), Role: till.RoleOwner}}, c.stay); mixed != strictLifetime {
+			if mixed := lifetimeOf([]till.Membership{{Client: client, Role: c.role}, {Client: till.NewID(2), Role: till.RoleOwner}}, live, c.stay); mixed != strictLifetime {
 				t.Errorf("with an owner's role beside it: %v", mixed)
 			}
 		})
@@ -213,6 +216,47 @@ func TestSessionLifetimes(t *testing.T) {
 		_, err = w.again(home, stay)
 		w.want(err, SessionOver)
 		w.must(w.p.clean(w.ctx()))
+	})
+}
+
+// Each new name is a row in the audit logs: they have a rate.
+func TestNamesChangeAtARate(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		e := w.join(w.client.ID, till.RoleViewer, "jean@shop.example")
+		before, changed := len(w.actions(w.client.ID)), 0
+		for i := range 50 {
+			s, err := w.again(home, e)
+			w.must(err)
+			err = w.p.SetProfile(w.ctx(), s, Profile{Name: "Jean " + strings.Repeat("I", i+1), Language: "fr"})
+			if err == nil {
+				changed++
+				continue
+			}
+			w.want(err, WaitFirst)
+			w.must(w.p.SetProfile(w.ctx(), s, Profile{Name: s.Person.Name, Language: "en"})) // the rest is nobody's concern
+		}
+		if rows := len(w.actions(w.client.ID)) - before; rows != changed || changed > freeGuesses+1 {
+			t.Errorf("%d names, %d rows", changed, rows)
+		}
+	})
+}
+
+// A page that asks by itself does not keep a session from idling.
+func TestAnOpenPageIdles(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		e, _, _ := w.secured(w.client.ID, till.RoleOwner, "awa@shop.example")
+		quiet := home
+		quiet.Quiet = true
+		for range 14 {
+			w.pass(2 * time.Minute)
+			_, err := w.again(quiet, e)
+			w.must(err)
+		}
+		w.pass(2 * time.Minute)
+		_, err := w.again(quiet, e)
+		w.want(err, SessionOver)
 	})
 }
 

@@ -96,7 +96,7 @@ func families(t testing.TB) map[string][]string {
 			till.PayerLimitReached, till.PayerNotAllowed, till.PayerBusy, till.WrongPIN, till.AmountOutOfBounds, till.RecipientNotFound, till.RecipientLimitReached,
 			till.RecipientNotAllowed, till.ProviderUnavailable, till.ProviderRejected, till.ProviderError, till.Unspecified}),
 		"refusal.":       list(people.RefusalCodes),
-		"grant.":         {"recent", "test_only", "no_payout_keys"},
+		"grant.":         {"recent", "test_only", "no_payout_keys", "by_keys"},
 		"done.":          {"note", "profile", "password", "totp", "totp_removed", "passkey", "passkey_removed", "sessions", "proved", "withdrawn", "role", "disabled", "factor"},
 		"message.":       list([]sandbox.MessageKind{sandbox.MessagePaid, sandbox.MessageReceived, sandbox.MessageReturned}),
 		"receipt.paper_": {"58", "80", "a4"},
