@@ -139,7 +139,11 @@ func (v *visit) audit() error {
 	if err != nil {
 		return err
 	}
-	p.Lines = v.auditLines(rows.Rows)
+	shared, err := v.sharedNames(rows.Rows)
+	if err != nil {
+		return err
+	}
+	p.Lines = v.auditLines(rows.Rows, shared)
 	if rows.Next > 0 {
 		p.Older = f.address(path, "before", strconv.FormatInt(rows.Next, 10))
 	}
@@ -159,11 +163,42 @@ func (v *visit) audit() error {
 	return v.page("audit", p)
 }
 
-// auditLines puts rows into words.
-func (v *visit) auditLines(rows []*store.AuditRow) []*auditLine {
+// sharedNames returns the names, in lower case, that several people go by: in these
+// rows, or among the people of the merchant or the house. Anybody may take any name.
+func (v *visit) sharedNames(rows []*store.AuditRow) (map[string]bool, error) {
+	colleagues, err := v.k.People.Colleagues(v.r.Context(), v.client)
+	if err != nil {
+		return nil, err
+	}
+	first, shared := map[string]till.ID{}, map[string]bool{}
+	see := func(id till.ID, name string) {
+		name = strings.ToLower(name)
+		if other, seen := first[name]; seen && other != id {
+			shared[name] = true
+		}
+		first[name] = id
+	}
+	for _, c := range colleagues {
+		see(c.Person.ID, c.Person.Name)
+	}
+	for _, a := range rows {
+		if id, ok := till.PersonOfActor(a.Actor); ok {
+			see(id, till.NameOfActor(a.Actor))
+		}
+	}
+	return shared, nil
+}
+
+// auditLines puts rows into words. Of people who share a name it shows the end of
+// their ids.
+func (v *visit) auditLines(rows []*store.AuditRow, shared map[string]bool) []*auditLine {
 	out := make([]*auditLine, len(rows))
 	for i, a := range rows {
 		l := &auditLine{Sequence: a.Sequence, At: a.At, Time: v.clock.Time(a.At), Who: till.NameOfActor(a.Actor), Code: a.Action, What: v.actWords(a.Action), Detail: look.MaskedIn(a.Detail), Cause: a.Cause}
+		if id, ok := till.PersonOfActor(a.Actor); ok && shared[strings.ToLower(l.Who)] {
+			text := id.String()
+			l.Who += " (…" + text[len(text)-6:] + ")"
+		}
 		kind, _, _ := strings.Cut(a.Actor, ":")
 		switch kind {
 		case "person":

@@ -58,3 +58,26 @@ func (w *world) write(action, detail string) {
 		w.t.Fatal(err)
 	}
 }
+
+// Who takes another person's name is told apart by the end of the id.
+func TestEqualNamesAreToldApart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sqlite())
+	w.write("role.set", "the owner's act") // by an Awa
+	if page := w.get(w.path("/audit?who=all")); strings.Contains(page, "Awa (…") {
+		t.Error("a name that one person has is shown with an id")
+	}
+	w.member(till.RoleViewer, "impostor@shop.example")
+	err := w.store.Update(context.Background(), func(tx *store.Tx) error {
+		p := w.visitor.Person
+		p.Name = "AWA"
+		return tx.UpdateProfile(context.Background(), &p)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.be(till.RoleOwner, "en")
+	if page := w.get(w.path("/audit?who=all")); !strings.Contains(page, "Awa (…") {
+		t.Errorf("the log does not tell them apart")
+	}
+}

@@ -142,3 +142,41 @@ func TestConnectionsAreForTheHouse(t *testing.T) {
 		t.Error("the table has what the list has not")
 	}
 }
+
+// A search over all merchants is in the house's log: how, and how much was found, not
+// what for. That of a merchant's own people is their work.
+func TestASearchOverAllMerchantsIsNoted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sqlite())
+	w.payFor(w.client, "242061230001", 7350, "ORDER-1042")
+	w.payFor(w.other, "242061230001", 7351, "ORDER-2042")
+	noted := func(log till.ID) (out []*store.AuditRow) {
+		err := w.store.View(context.Background(), func(tx *store.Tx) error {
+			rows, err := tx.Audit(context.Background(), log, 0, 100)
+			out = nil
+			for _, a := range rows {
+				if a.Action == "client.search" {
+					out = append(out, a)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	search := func(path string) {
+		a := w.do(request(http.MethodPost, path, url.Values{"q": {"+242 06 123 00 01"}}))
+		w.get(a.Header().Get("Location"))
+	}
+	search(w.path("/search"))
+	w.be(till.RoleSupport, "en")
+	search(Prefix + "/house/search")
+	if got := noted(till.House); len(got) != 1 || got[0].Actor != w.visitor.Actor() || got[0].Detail != "by phone: 2 hits, 2 merchants" {
+		t.Errorf("the house's log has %+v", got)
+	}
+	if got := noted(w.client.ID); len(got) != 0 {
+		t.Errorf("the merchant's log has %+v", got)
+	}
+}

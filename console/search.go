@@ -186,6 +186,9 @@ func (v *visit) search() error {
 	if err := v.findByWays(p, ways, text); err != nil {
 		return err
 	}
+	if err := v.noteSearch(p); err != nil {
+		return err
+	}
 	same := url.Values{}
 	if sealed != "" {
 		same.Set("who", sealed)
@@ -209,6 +212,22 @@ func (v *visit) search() error {
 		p.Shown = maskPhone(v.phoneOf(text))
 	}
 	return v.page("search", p)
+}
+
+// noteSearch writes down that somebody of the house looked for something in all
+// merchants: how, and in how many it was found, never what for.
+func (v *visit) noteSearch(p *searchPage) error {
+	if v.client != nil {
+		return nil
+	}
+	merchants := map[till.ID]bool{}
+	for _, h := range p.Hits {
+		for _, l := range h.Lines {
+			merchants[l.client] = true
+		}
+	}
+	return v.k.People.NoteAct(v.r.Context(), v.session, nil, people.Act{Action: "client.search",
+		Detail: "by " + p.As + ": " + till.Count(int64(p.Found), "hit", "hits") + ", " + till.Count(int64(len(merchants)), "merchant", "merchants")})
 }
 
 // findByWays looks for a text as the person has chosen to take it; or in each

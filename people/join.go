@@ -51,7 +51,7 @@ func (p *People) BeginJoin(ctx context.Context, v Visit, token string, j Joining
 	if err := j.check(inv); err != nil {
 		return nil, err
 	}
-	if err := p.checkLoginFree(ctx, inv, j.Login); err != nil {
+	if err := p.checkLoginFree(ctx, v, inv, j.Login); err != nil {
 		return nil, err
 	}
 	h := &holder{id: inv.Person, login: j.Login, name: j.Name}
@@ -62,18 +62,29 @@ func (p *People) BeginJoin(ctx context.Context, v Visit, token string, j Joining
 }
 
 // checkLoginFree refuses a login that somebody has, before they make a passkey
-// in vain. Join decides.
-func (p *People) checkLoginFree(ctx context.Context, inv *store.Invitation, login string) error {
+// in vain. Join decides. A login that the visitor chooses is a guess at who has an
+// account: it counts against the address and the link until it is free.
+func (p *People) checkLoginFree(ctx context.Context, v Visit, inv *store.Invitation, login string) error {
 	if inv.Kind == string(KindReset) {
 		return nil
 	}
-	return p.c.Store.View(ctx, func(tx *store.Tx) error {
+	link := "link " + inv.ID.String()
+	if inv.Login == "" {
+		if err := p.admit(ctx, v, link); err != nil {
+			return err
+		}
+	}
+	err := p.c.Store.View(ctx, func(tx *store.Tx) error {
 		person, err := tx.PersonByLogin(ctx, login)
 		if err == nil && person != nil {
 			err = refuse(LoginTaken)
 		}
 		return err
 	})
+	if err != nil || inv.Login != "" {
+		return err
+	}
+	return p.commit(ctx, nil, func(tx *store.Tx) ([]entry, error) { return nil, p.forgive(ctx, tx, v, link, false) })
 }
 
 // Join spends a link: it makes the person with the role, or replaces what the
@@ -89,7 +100,7 @@ func (p *People) Join(ctx context.Context, v Visit, token string, j Joining) (En
 	if err := j.check(inv); err != nil {
 		return Entry{}, err
 	}
-	if err := p.checkLoginFree(ctx, inv, j.Login); err != nil {
+	if err := p.checkLoginFree(ctx, v, inv, j.Login); err != nil {
 		return Entry{}, err
 	}
 	n, err := p.newcomer(ctx, inv, token, j)

@@ -37,28 +37,83 @@ const (
 	hashingQueue = 2 * time.Second
 )
 
-var argonPrefix = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$", argon2.Version, argonMemory, argonPasses, argonLanes)
-
-// hashPassword returns a password as PHC text.
-func hashPassword(password string) string {
-	salt := make([]byte, saltSize)
-	rand.Read(salt)
-	key := argon2.IDKey([]byte(password), salt, argonPasses, argonMemory, argonLanes, keySize)
-	return argonPrefix + base64.RawStdEncoding.EncodeToString(salt) + "$" + base64.RawStdEncoding.EncodeToString(key)
+// argon is how costly a password's hash is.
+type argon struct {
+	memory, passes uint32 // KiB
+	lanes          uint8
 }
 
-// samePassword compares a password with PHC text. Text of other parameters
-// matches nothing.
+// costNow is the cost of new hashes. Older hashes keep theirs until the person
+// signs in.
+var costNow = argon{argonMemory, argonPasses, argonLanes}
+
+// maxCost bounds what a text in the database can make us do.
+var maxCost = argon{256 << 10, 16, 16}
+
+func (a argon) prefix() string {
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$", argon2.Version, a.memory, a.passes, a.lanes)
+}
+
+// costOf returns the cost of PHC text and the rest of it, false if it is none of
+// ours.
+func costOf(phc string) (a argon, rest string, ok bool) {
+	var version int
+	parts := strings.Split(phc, "$") // nothing, argon2id, version, cost, salt, key
+	if len(parts) != 6 {
+		return a, "", false
+	}
+	end := len(phc) - len(parts[4]) - 1 - len(parts[5])
+	n, err := fmt.Sscanf(phc[:end], "$argon2id$v=%d$m=%d,t=%d,p=%d$", &version, &a.memory, &a.passes, &a.lanes)
+	ok = err == nil && n == 4 && version == argon2.Version && a.passes > 0 && a.lanes > 0 && a.memory <= maxCost.memory && a.passes <= maxCost.passes && a.lanes <= maxCost.lanes &&
+		a.prefix() == phc[:end]
+	return a, phc[end:], ok
+}
+
+// hashPassword returns a password as PHC text.
+func hashPassword(password string) string { return costNow.hash(password) }
+
+func (a argon) hash(password string) string {
+	salt := make([]byte, saltSize)
+	rand.Read(salt)
+	key := argon2.IDKey([]byte(password), salt, a.passes, a.memory, a.lanes, keySize)
+	return a.prefix() + base64.RawStdEncoding.EncodeToString(salt) + "$" + base64.RawStdEncoding.EncodeToString(key)
+}
+
+// samePassword compares a password with PHC text, at the cost that the text
+// names.
 func samePassword(phc, password string) bool {
-	rest, ours := strings.CutPrefix(phc, argonPrefix)
+	cost, rest, ours := costOf(phc)
 	saltText, keyText, found := strings.Cut(rest, "$")
 	salt, err1 := base64.RawStdEncoding.DecodeString(saltText)
 	want, err2 := base64.RawStdEncoding.DecodeString(keyText)
 	if !ours || !found || err1 != nil || err2 != nil || len(want) != keySize {
 		return false
 	}
-	key := argon2.IDKey([]byte(password), salt, argonPasses, argonMemory, argonLanes, keySize)
+	key := argon2.IDKey([]byte(password), salt, cost.passes, cost.memory, cost.lanes, keySize)
 	return subtle.ConstantTimeCompare(key, want) == 1
+}
+
+// renewHash hashes a password that was just found right at today's cost, if its
+// hash is of another.
+func (p *People) renewHash(ctx context.Context, person *store.Person, password string) error {
+	if cost, _, ok := costOf(person.Password); ok && cost == costNow {
+		return nil
+	}
+	var phc string
+	if err := p.inSlot(ctx, func() { phc = hashPassword(password) }); err != nil {
+		return err
+	}
+	return p.commit(ctx, nil, func(tx *store.Tx) ([]entry, error) {
+		if _, err := tx.LockPerson(ctx, person.ID); err != nil {
+			return nil, err
+		}
+		now, err := tx.Person(ctx, person.ID)
+		if err != nil || now == nil || now.Password != person.Password {
+			return nil, err // somebody has set another one meanwhile
+		}
+		person.Password = phc
+		return nil, tx.SetPassword(ctx, person.ID, phc)
+	})
 }
 
 // inSlot runs f when one of the slots for hashing is free. It refuses with Busy

@@ -2,6 +2,7 @@ package people
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"time"
@@ -278,7 +279,12 @@ type Profile struct {
 	NoKeys                      bool
 }
 
-// SetProfile changes it. It refuses with NameInvalid and ValueInvalid.
+// renameName is the count of a person's new names: each is a row in the logs of
+// others.
+func renameName(person till.ID) [32]byte { return sha256.Sum256([]byte("rename " + person.String())) }
+
+// SetProfile changes it. It refuses with NameInvalid, ValueInvalid and, after
+// many names, WaitFirst.
 func (p *People) SetProfile(ctx context.Context, s *Session, profile Profile) error {
 	name, err := cleanName(profile.Name)
 	if err != nil {
@@ -290,6 +296,11 @@ func (p *People) SetProfile(ctx context.Context, s *Session, profile Profile) er
 	}
 	person := s.Person
 	person.Name, person.Language, person.Zone, person.Theme, person.NoKeys = name, profile.Language, profile.Zone, theme, profile.NoKeys
+	if name != s.Person.Name {
+		if err := p.count(ctx, renameName(person.ID)); err != nil {
+			return err
+		}
+	}
 	logs := logsOf(s.Memberships)
 	return p.commit(ctx, logs, func(tx *store.Tx) ([]entry, error) {
 		if err := tx.UpdateProfile(ctx, &person); err != nil || name == s.Person.Name {

@@ -1,6 +1,7 @@
 package people
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -78,6 +79,38 @@ func TestAnInvitationEndsWithItsMakersRight(t *testing.T) {
 		w.must(w.p.SetRoleAs(w.ctx(), "cli:root", w.client.ID, owner.Session.Person.ID, till.RoleViewer))
 		_, err = w.p.Join(w.ctx(), home, token, Joining{Login: "awa2@shop.example", Name: "Awa", Language: "fr", Password: goodPassword})
 		w.want(err, LinkWithdrawn)
+	})
+}
+
+// Behind an open invitation nobody lists who has an account.
+func TestLoginsAreNotListedBehindALink(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.join(w.client.ID, till.RoleCashier, "brice@shop.example")
+		_, token, err := w.p.InviteAs(w.ctx(), "cli:root", w.client.ID, till.RoleViewer, "Jean", "")
+		w.must(err)
+		taken, waits := 0, 0
+		for i := range 200 {
+			v := Visit{Address: netip.AddrFrom4([4]byte{198, 51, 100, byte(i)})} // each from another address
+			_, err := w.p.BeginJoin(w.ctx(), v, token, Joining{Login: "brice@shop.example", Name: "Jean", Language: "fr"})
+			switch r := RefusalOf(err); {
+			case r != nil && r.Code == LoginTaken:
+				taken++
+			case r != nil && r.Code == WaitFirst:
+				waits++
+			default:
+				t.Fatal(err)
+			}
+		}
+		if taken > 10 || taken+waits != 200 {
+			t.Errorf("%d guesses were answered, %d waited", taken, waits)
+		}
+		_, token, err = w.p.InviteAs(w.ctx(), "cli:root", w.client.ID, till.RoleViewer, "Jean", "")
+		w.must(err)
+		for range 3 * freeGuesses { // who has a free one is not stopped
+			_, err = w.p.BeginJoin(w.ctx(), home, token, Joining{Login: "jean@shop.example", Name: "Jean", Language: "fr"})
+			w.must(err)
+		}
 	})
 }
 

@@ -45,6 +45,9 @@ func (p *People) SignIn(ctx context.Context, v Visit, login, password string, st
 	if !p.mayBeAt(v, memberships) {
 		return Entry{}, p.refuseSignIn(ctx, person, memberships, "from outside of the house's networks", NotFromHere)
 	}
+	if err := p.renewHash(ctx, person, password); err != nil {
+		return Entry{}, err
+	}
 	if person.HasTOTP || person.Passkeys > 0 && factorNeeded(memberships, strict) {
 		text, err := p.sealStep(stepCode, step{Person: person.ID, Bound: bind(person.Password), Stay: stay})
 		if err != nil {
