@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -36,12 +37,13 @@ type Config struct {
 	Sandbox   *sandbox.Operator
 	TestQuota int64
 
-	// BaseURL is how clients reach the API from outside; its origin is the
-	// console's.
+	// BaseURL is how clients reach the API from outside. Origin is an address of
+	// the console itself, "" where that has the origin of BaseURL.
 	BaseURL string
+	Origin  string
 
 	// PhoneOrigin is where a phone in the same network reaches the handset, ""
-	// where that is the origin of BaseURL.
+	// where that is the console's origin.
 	PhoneOrigin string
 
 	// TrustedProxies are whose X-Forwarded-For is believed.
@@ -84,7 +86,7 @@ func New(c Config) (*Console, error) {
 	if c.Ring == nil {
 		c.Ring = seal.Single(c.Secret)
 	}
-	base, err := url.Parse(c.BaseURL)
+	base, err := url.Parse(cmp.Or(c.Origin, c.BaseURL))
 	if err != nil {
 		return nil, fmt.Errorf("the base URL of the console: %w", err)
 	}

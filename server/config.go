@@ -57,9 +57,11 @@ type Config struct {
 	Drain time.Duration
 
 	// NoConsole leaves the console out. ConsoleListen is an address of its own
-	// for it; "" means beside the API.
+	// for it; "" means beside the API. ConsoleURL is where browsers open it,
+	// "https://console.example.com"; "" means the origin of BaseURL.
 	NoConsole     bool
 	ConsoleListen string
+	ConsoleURL    string
 
 	// NoDocs leaves out the pages for developers at /docs/. Problems then have the
 	// type about:blank.
@@ -207,6 +209,9 @@ func (c *Config) setDefaults() error {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	if err := c.checkConsoleURL(); err != nil {
+		return err
+	}
 	return c.checkBaseURL()
 }
 
@@ -220,6 +225,18 @@ func (c *Config) databaseName() string {
 		return "postgres"
 	}
 	return "postgres://" + u.Host + u.Path
+}
+
+func (c *Config) checkConsoleURL() error {
+	if c.ConsoleURL == "" {
+		return nil
+	}
+	u, err := url.Parse(c.ConsoleURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("--console-url must be where browsers open the console, without a path, as in https://console.example.com")
+	}
+	c.ConsoleURL = strings.TrimRight(c.ConsoleURL, "/")
+	return nil
 }
 
 func (c *Config) checkBaseURL() error {

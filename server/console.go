@@ -20,15 +20,18 @@ func (s *Server) buildConsole() (err error) {
 	if s.c.NoConsole || !s.c.Role.serves() {
 		return nil
 	}
-	origin, err := consoleOrigin(s.baseURL)
+	origin, err := consoleOrigin(s.consoleBase())
 	if err != nil {
 		return err
+	}
+	if s.consoleListener != nil && s.c.BaseURL != "" && s.c.ConsoleURL == "" {
+		s.log.Warn("console's own address not told", "links", origin, "hint", "links and passkeys name the API's address, where no console is: say --console-url")
 	}
 	if s.people, err = people.New(people.Config{Store: s.store, Secret: s.secret, Ring: s.ring, Origin: origin, HouseNetworks: s.operators.File.HouseNetworks, Log: s.log}); err != nil {
 		return err
 	}
 	s.console, err = console.New(console.Config{
-		Store: s.store, People: s.people, Accounts: s.accounts, Endpoints: s.endpoints, Secret: s.secret, Ring: s.ring, BaseURL: s.baseURL,
+		Store: s.store, People: s.people, Accounts: s.accounts, Endpoints: s.endpoints, Secret: s.secret, Ring: s.ring, BaseURL: s.baseURL, Origin: s.consoleBase(),
 		Collector: s.collector, Sandbox: s.sandbox, TestQuota: s.c.TestQuota,
 		PhoneOrigin:    s.phoneOrigin(),
 		TrustedProxies: s.operators.File.TrustedProxies, SubmitRate: s.submitRate, Log: s.log,
@@ -42,6 +45,17 @@ func (s *Server) submitRate(connection string, kind till.SubjectKind) int {
 		return s.payouts.SubmitRate(connection)
 	}
 	return s.collector.SubmitRate(connection)
+}
+
+// consoleBase returns the address at which browsers open the console.
+func (s *Server) consoleBase() string {
+	switch {
+	case s.c.ConsoleURL != "":
+		return s.c.ConsoleURL
+	case s.consoleListener != nil && s.c.BaseURL == "":
+		return "http://" + s.consoleListener.Addr().String()
+	}
+	return s.baseURL
 }
 
 // consoleOrigin returns where browsers see the console. An address of this
@@ -69,7 +83,7 @@ func (s *Server) phoneOrigin() string {
 	if s.consoleListener != nil {
 		listener = s.consoleListener
 	}
-	if s.c.BaseURL != "" || listener == nil {
+	if s.c.BaseURL != "" || s.c.ConsoleURL != "" || listener == nil {
 		return ""
 	}
 	bound, ok := listener.Addr().(*net.TCPAddr)
@@ -93,15 +107,20 @@ func (s *Server) ConsoleURL() string {
 	if s.console == nil {
 		return ""
 	}
-	base := s.baseURL
-	if s.consoleListener != nil && s.c.BaseURL == "" {
-		base = "http://" + s.consoleListener.Addr().String()
-	}
-	origin, err := consoleOrigin(base)
+	origin, err := consoleOrigin(s.consoleBase())
 	if err != nil {
 		return ""
 	}
 	return origin + console.Prefix + "/"
+}
+
+// ConsoleOrigin returns the origin of links and passkeys, "" if the console is not
+// served.
+func (s *Server) ConsoleOrigin() string {
+	if s.people == nil {
+		return ""
+	}
+	return s.people.Origin()
 }
 
 // beside returns who answers a request that is not the API's, nil if it is.

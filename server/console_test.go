@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"till/server"
 )
 
 // get asks for a page and does not follow where it leads.
@@ -41,6 +43,23 @@ func TestWhereTheConsoleIs(t *testing.T) {
 	}
 	if a := get(t, apart.ConsoleURL()); a.StatusCode != http.StatusSeeOther {
 		t.Errorf("on its own address: %d", a.StatusCode)
+	}
+
+	c = testConfig(t)
+	c.ConsoleListen, c.ConsoleURL, c.BaseURL = "127.0.0.1:0", "https://console.example.com/", "https://pay.example.com/v1"
+	named := start(t, c)
+	if url := named.ConsoleURL(); url != "https://console.example.com/console/" {
+		t.Errorf("with a name of its own, people are told to open %q", url)
+	}
+	if got := named.ConsoleOrigin(); got != "https://console.example.com" {
+		t.Errorf("links and passkeys are of %q", got)
+	}
+	for _, bad := range []string{"console.example.com", "https://console.example.com/there", "ftp://x", "https://"} {
+		c := testConfig(t)
+		c.ConsoleURL = bad
+		if _, err := server.New(t.Context(), c); err == nil || !strings.Contains(err.Error(), "--console-url") {
+			t.Errorf("%q: %v", bad, err)
+		}
 	}
 
 	c = testConfig(t)

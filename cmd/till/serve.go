@@ -99,6 +99,7 @@ operator serves test clients.`,
 	f.StringVar(&c.AdminTokenFile, "admin-token-file", "", "a file with the bearer token by which other machines read metrics, log and profiles (default none: they read health only)")
 	f.StringVar(&consoleMode, "console", "on", "on or off: serve the console's pages")
 	f.StringVar(&c.ConsoleListen, "console-listen", "", "an address of the console's own, for an inner network (default beside the API)")
+	f.StringVar(&c.ConsoleURL, "console-url", "", "where browsers open the console, as in https://console.example.com (default the origin of --base-url)")
 	f.BoolVar(&docs, "docs", true, "serve the pages for developers at /docs/; --docs=false leaves them out")
 	f.StringVar(&c.BaseURL, "base-url", "", "the URL at which clients reach the API, ending in /v1 (default the address of --listen)")
 	f.StringVar(&c.Database, "database", defaultDatabase, databaseUsage)
