@@ -5,6 +5,7 @@ import (
 
 	"till"
 	"till/internal/db"
+	"till/store/schema"
 )
 
 // Fetched returns how many blocks of an index this transaction has asked for
@@ -106,3 +107,8 @@ func SetAway(s *Store) { s.nodes.away.set(-1, true) }
 
 // DueStepsCommand is what a part of steps is asked.
 var DueStepsCommand = dueStepsCommand
+
+// NextCommands is what Distribute has to run next on 4 shards.
+func NextCommands(ctx context.Context, s *Store) ([]string, error) {
+	return schema.NextCommands(ctx, s.db, 4)
+}

@@ -157,13 +157,13 @@ func TestADatabaseThatWasDistributedMeanwhileIsRefused(t *testing.T) {
 			if !s.Shared() {
 				word = "TEXT"
 			}
-			storetest.Raw(t, c.Path, `CREATE TABLE pg_dist_partition (logicalrelid `+word+`)`)
+			storetest.Raw(t, c.Path, `CREATE TABLE pg_dist_partition (logicalrelid `+word+`, partmethod TEXT, repmodel TEXT)`)
 			storetest.Raw(t, c.Path, `CREATE TABLE pg_dist_placement (groupid INTEGER)`) // a start counts the nodes in it
-			storetest.Raw(t, c.Path, `INSERT INTO pg_dist_partition VALUES ('wallets')`)
+			storetest.Raw(t, c.Path, `INSERT INTO pg_dist_partition (logicalrelid) VALUES ('wallets')`)
 			if err := s.CheckSchema(t.Context()); err != nil {
 				t.Fatalf("another table is distributed: %v", err)
 			}
-			storetest.Raw(t, c.Path, `INSERT INTO pg_dist_partition VALUES ('payments')`)
+			storetest.Raw(t, c.Path, `INSERT INTO pg_dist_partition (logicalrelid) VALUES ('payments')`)
 			_, err := s.Migrate(t.Context())
 			for _, err := range []error{err, s.CheckSchema(t.Context())} {
 				if !s.Shared() {

@@ -188,7 +188,7 @@ const DefaultShards = schema.DefaultShards
 // distributed: they took it for one server. Beside a database whose tables are all in
 // their places instances may run, because then Distribute only repeats settings.
 func (s *Store) ReadyToDistribute(ctx context.Context) error {
-	if done, err := schema.IsPlaced(ctx, s.db); err != nil || done {
+	if place, err := schema.PlaceOf(ctx, s.db); err != nil || place == schema.Placed {
 		return err
 	}
 	running, err := s.RunningInstances(ctx)
@@ -200,9 +200,19 @@ func (s *Store) ReadyToDistribute(ctx context.Context) error {
 }
 
 // Distribute puts each table in its place on Citus, and says each command before it runs.
-// The store must have been opened with PlainSQL, and be ReadyToDistribute.
+// The store must have been opened with PlainSQL, and be ReadyToDistribute. shards is 0 for as
+// many as there are, or DefaultShards.
 func (s *Store) Distribute(ctx context.Context, shards int, say func(command string)) error {
 	return schema.Distribute(ctx, s.db, shards, say)
+}
+
+// GoOnDistributing is Distribute for a database on which it was interrupted, and nothing for
+// any other. It comes before Migrate, which needs all tables in their places.
+func (s *Store) GoOnDistributing(ctx context.Context, shards int, say func(command string)) error {
+	if place, err := schema.PlaceOf(ctx, s.db); err != nil || place != schema.InPart {
+		return err
+	}
+	return s.Distribute(ctx, shards, say)
 }
 
 // Distributed reports whether Citus has distributed the database, as far as Open could see.

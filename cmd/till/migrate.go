@@ -21,8 +21,9 @@ one at its first start. A PostgreSQL database may be empty.
 
 With --citus it also distributes the tables of a PostgreSQL with Citus over its
 nodes, by client, and prints each command before it runs it. Stop all instances
-first: it refuses while one runs. Run it again after an error. When all tables are
-in their places it repeats settings of the nodes only; then instances may run.`,
+first: it refuses while one runs. If it was interrupted, run it again, and it goes
+on. When all tables are in their places it repeats settings of the nodes only; then
+instances may run.`,
 		Example: `  till migrate
   till migrate --citus --shards 64`,
 		Args: cobra.NoArgs,
@@ -38,8 +39,21 @@ in their places it repeats settings of the nodes only; then instances may run.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, s.Close()) }()
+			w := cmd.OutOrStdout()
+			commands := []string{}
+			say := func(command string) {
+				if commands = append(commands, command); !asJSON {
+					printLine(w, command)
+				}
+			}
+			if !cmd.Flags().Changed("shards") {
+				shards = 0 // as many as there are
+			}
 			if citus {
 				if err := s.ReadyToDistribute(cmd.Context()); err != nil {
+					return err
+				}
+				if err := s.GoOnDistributing(cmd.Context(), shards, say); err != nil {
 					return err
 				}
 			}
@@ -52,15 +66,8 @@ in their places it repeats settings of the nodes only; then instances may run.`,
 			if err != nil {
 				return err
 			}
-			w := cmd.OutOrStdout()
-			commands := []string{}
 			if citus {
-				err := s.Distribute(cmd.Context(), shards, func(command string) {
-					if commands = append(commands, command); !asJSON {
-						printLine(w, command)
-					}
-				})
-				if err != nil {
+				if err := s.Distribute(cmd.Context(), shards, say); err != nil {
 					return err
 				}
 			}

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,9 +25,11 @@ const DefaultShards = 32
 // MaxShards is how many parts there may be. Each is some fifty tables of PostgreSQL.
 const MaxShards = 1024
 
+// How Citus has a table: "ht" or "hs" is distributed, "nt" copied to each node, "ns" on the
+// coordinator. When it copies a table, it takes all that refer to it to the coordinator.
 var selectTables = db.Define(db.SQL{Name: "citus.selectTables",
 	Postgres: `SELECT c.relname::text, COALESCE((SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum = 1), ''),
-		(SELECT count(*) FROM pg_dist_partition p WHERE p.logicalrelid::oid = c.oid)
+		COALESCE((SELECT p.partmethod::text || p.repmodel::text FROM pg_dist_partition p WHERE p.logicalrelid::oid = c.oid), '')
 		FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace ORDER BY c.relname`})
 
 var selectReferences = db.Define(db.SQL{Name: "citus.selectReferences",
@@ -42,7 +45,16 @@ var selectWithoutIdentity = db.Define(db.SQL{Name: "citus.selectWithoutIdentity"
 		AND NOT EXISTS (SELECT FROM pg_index x WHERE x.indrelid = c.oid AND x.indisprimary) ORDER BY c.relname`})
 
 var selectHolds = db.Define(db.SQL{Name: "citus.selectHolds",
-	Postgres: `SELECT count(*) FROM pg_trigger WHERE tgname = 'transactions_hold' AND tgrelid = to_regclass('transactions')`})
+	Postgres: `SELECT (SELECT count(*) FROM pg_trigger WHERE tgname = 'transactions_hold' AND tgrelid = to_regclass('transactions')),
+		(SELECT count(*) FROM pg_constraint WHERE conname = 'transactions_wallet' AND conrelid = to_regclass('transactions')),
+		(SELECT count(*) FROM pg_constraint WHERE conname = 'transactions_payment' AND conrelid = to_regclass('transactions'))`})
+
+var selectCopied = db.Define(db.SQL{Name: "citus.selectCopied",
+	Postgres: `SELECT c.relname::text FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND pg_relation_size(c.oid) > 0
+		AND c.oid IN (SELECT logicalrelid::oid FROM pg_dist_partition WHERE partmethod = 'h') ORDER BY c.relname`})
+
+var countShards = db.Define(db.SQL{Name: "citus.countShards",
+	Postgres: `SELECT count(*) FROM pg_dist_shard WHERE logicalrelid::oid = to_regclass('clients')::oid`})
 
 var selectCluster = db.Define(db.SQL{Name: "citus.selectCluster",
 	Postgres: `SELECT current_schema()::text, current_database()::text, (SELECT count(*) FROM pg_extension WHERE extname = 'citus')`})
@@ -54,7 +66,18 @@ var selectNodes = db.Define(db.SQL{Name: "citus.selectNodes",
 type table struct {
 	name   string
 	first  string // its first column
-	placed bool   // Citus knows it
+	placed string // how Citus has it; "": not at all
+}
+
+// isPlaced reports whether a table is in its place.
+func (t *table) isPlaced() bool {
+	switch {
+	case t.first == "client_id":
+		return strings.HasPrefix(t.placed, "h")
+	case strings.HasSuffix(t.name, "_moves"):
+		return t.placed == "nt"
+	}
+	return t.placed == "ns"
 }
 
 // place returns the command that puts a table in its place.
@@ -75,63 +98,91 @@ func (t *table) place(shards int) string {
 const unsafeTriggers = `SET LOCAL citus.enable_unsafe_triggers = on`
 
 // Distribute puts each table in its place, unless it is there. It runs one command after
-// the other, each in a transaction of its own, and says each before it runs it. After an
-// error it can be run again. No instance may be running.
+// the other, each in a transaction of its own, and says each before it runs it. What has to
+// be run is read from the catalogue, so whatever ended a run, the next one goes on. No
+// instance may be running. shards is 0 for as many as there are, or DefaultShards.
 func Distribute(ctx context.Context, d *db.DB, shards int, say func(command string)) error {
 	database, err := checkCluster(ctx, d, shards)
 	if err != nil {
 		return err
 	}
-	run := func(before, command string) error {
+	run := func(command string) error {
 		say(command)
-		return d.Update(ctx, db.Foreground, func(tx *db.Tx) error { return tx.Script(ctx, before+"; "+command) })
+		return d.Update(ctx, db.Foreground, func(tx *db.Tx) error { return tx.Script(ctx, unsafeTriggers+"; "+command) })
 	}
-	commands, err := prepare(ctx, d)
-	if err != nil {
-		return err
-	}
-	for _, command := range commands {
-		if err := run("", command); err != nil {
+	for range stages {
+		commands, err := NextCommands(ctx, d, shards)
+		if err != nil {
 			return err
 		}
-	}
-	distributed, err := unplaced(ctx, d)
-	if err != nil {
-		return err
-	}
-	for _, t := range distributed {
-		if err := run(unsafeTriggers, t.place(shards)); err != nil {
-			return err
-		}
-	}
-	for _, t := range distributed { // what was copied to the nodes
-		if t.first == "client_id" {
-			if err := run("", `SELECT truncate_local_data_after_distributing_table('`+t.name+`')`); err != nil {
+		for _, command := range commands {
+			if err := run(command); err != nil {
 				return err
 			}
 		}
 	}
 	// Settings of a session do not reach the nodes; those of a database do. Without a limit, a
 	// lock that nobody releases would hold up a client for ever.
-	if err := run("", `ALTER DATABASE "`+strings.ReplaceAll(database, `"`, `""`)+`" SET lock_timeout = '5s'`); err != nil {
+	if err := run(`ALTER DATABASE "` + strings.ReplaceAll(database, `"`, `""`) + `" SET lock_timeout = '5s'`); err != nil {
 		return err
 	}
-	return Check(ctx, d)
+	return d.View(ctx, func(tx *db.Tx) error { return checkPlaces(ctx, tx) })
+}
+
+// stages are what Distribute does, in order. Each returns the commands that are left of it.
+var stages = []func(ctx context.Context, tx *db.Tx, shards int) ([]string, error){prepare, placements, removals}
+
+// NextCommands returns what Distribute has to run next: what is left of the first stage that
+// is not complete. It is empty if nothing is left.
+func NextCommands(ctx context.Context, d *db.DB, shards int) (commands []string, err error) {
+	err = d.View(ctx, func(tx *db.Tx) error {
+		for _, stage := range stages {
+			if commands, err = stage(ctx, tx, shards); err != nil || len(commands) > 0 {
+				return err
+			}
+		}
+		return nil
+	})
+	return commands, err
+}
+
+// placements returns the commands that put tables in their places.
+func placements(ctx context.Context, tx *db.Tx, shards int) (commands []string, err error) {
+	tables, err := unplacedOf(ctx, tx)
+	for i := range tables {
+		commands = append(commands, tables[i].place(cmp.Or(shards, DefaultShards)))
+	}
+	return commands, err
+}
+
+// removals returns the commands that empty the coordinator's own files of distributed tables:
+// their rows were copied to the nodes, and nobody reads them here any more.
+func removals(ctx context.Context, tx *db.Tx, _ int) (commands []string, err error) {
+	err = tx.Query(ctx, selectCopied, nil, func(r db.Row) error {
+		var table string
+		err := r.Scan(&table)
+		commands = append(commands, `SELECT truncate_local_data_after_distributing_table('`+table+`')`)
+		return err
+	})
+	return commands, err
 }
 
 // checkCluster says what has to be done first, if Citus is not ready, and returns the
 // database's name.
 func checkCluster(ctx context.Context, d *db.DB, shards int) (database string, err error) {
-	if shards < 1 || shards > MaxShards {
+	if shards < 0 || shards > MaxShards {
 		return "", &Error{fmt.Sprintf("the number of shards must be from 1 to %d", MaxShards)}
 	}
 	var schema string
-	var extension, coordinators, workers int
+	var extension, coordinators, workers, have int
 	err = d.View(ctx, func(tx *db.Tx) error {
 		if _, err := tx.QueryRow(ctx, selectCluster, nil, &schema, &database, &extension); err != nil || extension == 0 {
 			return err
 		}
-		_, err := tx.QueryRow(ctx, selectNodes, nil, &coordinators, &workers)
+		if _, err := tx.QueryRow(ctx, selectNodes, nil, &coordinators, &workers); err != nil {
+			return err
+		}
+		_, err := tx.QueryRow(ctx, countShards, nil, &have)
 		return err
 	})
 	switch {
@@ -145,6 +196,8 @@ func checkCluster(ctx context.Context, d *db.DB, shards int) (database string, e
 		return "", &Error{"Citus does not know its coordinator: run SELECT citus_set_coordinator_host('HOST', PORT) first"}
 	case workers == 0:
 		return "", &Error{"Citus has no node to put clients on: run SELECT citus_add_node('HOST', PORT) for each first"}
+	case shards != 0 && have > 1 && shards != have:
+		return "", &Error{fmt.Sprintf("the clients are divided into %d parts, and their number cannot be changed to %d: leave --shards away", have, shards)}
 	}
 	return database, nil
 }
@@ -152,29 +205,29 @@ func checkCluster(ctx context.Context, d *db.DB, shards int) (database string, e
 // prepare returns what has to be changed before tables are distributed. The trigger that
 // checks the lines of a statement reads two tables, which no shard can: foreign keys check
 // each line. A table without a primary key needs an identity, or its parts could not be moved.
-func prepare(ctx context.Context, d *db.DB) (commands []string, err error) {
-	err = d.View(ctx, func(tx *db.Tx) error {
-		commands = nil
-		var n int
-		if _, err := tx.QueryRow(ctx, selectHolds, nil, &n); err != nil {
-			return err
+func prepare(ctx context.Context, tx *db.Tx, _ int) (commands []string, err error) {
+	var trigger, wallet, payment int
+	if _, err := tx.QueryRow(ctx, selectHolds, nil, &trigger, &wallet, &payment); err != nil {
+		return nil, err
+	}
+	if trigger > 0 && wallet == 0 {
+		commands = append(commands, `ALTER TABLE transactions ADD CONSTRAINT transactions_wallet FOREIGN KEY (client_id, wallet_id) REFERENCES wallets (client_id, id)`)
+	}
+	if trigger > 0 && payment == 0 {
+		commands = append(commands, `ALTER TABLE transactions ADD CONSTRAINT transactions_payment FOREIGN KEY (client_id, payment_id) REFERENCES payments (client_id, id)`)
+	}
+	if trigger > 0 {
+		commands = append(commands, `DROP TRIGGER transactions_hold ON transactions`)
+	}
+	err = tx.Query(ctx, selectWithoutIdentity, nil, func(r db.Row) error {
+		var table, index string
+		err := r.Scan(&table, &index)
+		identity := `FULL`
+		if index != "" {
+			identity = `USING INDEX ` + index
 		}
-		if n > 0 {
-			commands = append(commands,
-				`ALTER TABLE transactions ADD CONSTRAINT transactions_wallet FOREIGN KEY (client_id, wallet_id) REFERENCES wallets (client_id, id)`,
-				`ALTER TABLE transactions ADD CONSTRAINT transactions_payment FOREIGN KEY (client_id, payment_id) REFERENCES payments (client_id, id)`,
-				`DROP TRIGGER transactions_hold ON transactions`)
-		}
-		return tx.Query(ctx, selectWithoutIdentity, nil, func(r db.Row) error {
-			var table, index string
-			err := r.Scan(&table, &index)
-			identity := `FULL`
-			if index != "" {
-				identity = `USING INDEX ` + index
-			}
-			commands = append(commands, `ALTER TABLE `+table+` REPLICA IDENTITY `+identity)
-			return err
-		})
+		commands = append(commands, `ALTER TABLE `+table+` REPLICA IDENTITY `+identity)
+		return err
 	})
 	return commands, err
 }
@@ -193,24 +246,15 @@ func WithoutIdentity(ctx context.Context, d *db.DB) (tables []string, err error)
 	return tables, err
 }
 
-// unplaced returns the tables that Citus does not know, in an order in which it takes
+// unplacedOf returns the tables that are not in their places, in an order in which it takes
 // them: clients before all that is placed beside them, and each table behind those that its
 // foreign keys refer to.
-func unplaced(ctx context.Context, d *db.DB) (out []table, err error) {
-	err = d.View(ctx, func(tx *db.Tx) error {
-		out, err = unplacedOf(ctx, tx)
-		return err
-	})
-	return out, err
-}
-
 func unplacedOf(ctx context.Context, tx *db.Tx) ([]table, error) {
 	var waiting []table
 	err := tx.Query(ctx, selectTables, nil, func(r db.Row) error {
 		var t table
-		var n int
-		err := r.Scan(&t.name, &t.first, &n)
-		if t.placed = n > 0; !t.placed {
+		err := r.Scan(&t.name, &t.first, &t.placed)
+		if !t.isPlaced() {
 			waiting = append(waiting, t)
 		}
 		return err
@@ -257,13 +301,30 @@ func IsDistributed(ctx context.Context, d *db.DB) (yes bool, err error) {
 	return yes, err
 }
 
-// IsPlaced reports whether all tables are in their places on Citus.
-func IsPlaced(ctx context.Context, d *db.DB) (bool, error) {
-	if yes, err := IsDistributed(ctx, d); err != nil || !yes {
-		return false, err
-	}
-	rest, err := unplaced(ctx, d)
-	return len(rest) == 0, err
+// Place is how much of a schema Citus has distributed.
+type Place int
+
+// What Distribute has done to a database.
+const (
+	OneServer Place = iota // nothing, or only what comes before
+	InPart                 // some tables are in their places: a run was interrupted
+	Placed                 // all are
+)
+
+// PlaceOf reads how much of a schema is distributed.
+func PlaceOf(ctx context.Context, d *db.DB) (place Place, err error) {
+	err = d.View(ctx, func(tx *db.Tx) error {
+		place = OneServer
+		if n, err := distributedTables(ctx, tx); err != nil || n == 0 {
+			return err
+		}
+		rest, err := unplacedOf(ctx, tx)
+		if place = InPart; len(rest) == 0 {
+			place = Placed
+		}
+		return err
+	})
+	return place, err
 }
 
 // distributedTables returns how many tables of the schema Citus knows.
@@ -308,7 +369,7 @@ func checkPlaces(ctx context.Context, tx *db.Tx) error {
 	}
 	rest, err := unplacedOf(ctx, tx)
 	if err == nil && len(rest) > 0 {
-		err = &Error{"Citus does not know the table " + rest[0].name + ": stop all instances and run 'till migrate --citus'"}
+		err = &Error{"Citus does not have the table " + rest[0].name + " in its place: stop all instances and run 'till migrate --citus'"}
 	}
 	return err
 }
