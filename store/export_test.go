@@ -112,3 +112,6 @@ var DueStepsCommand = dueStepsCommand
 func NextCommands(ctx context.Context, s *Store) ([]string, error) {
 	return schema.NextCommands(ctx, s.db, 4)
 }
+
+// JoinedClient finds a join that does not name the client.
+var JoinedClient = joinedClient

@@ -12,19 +12,25 @@ import (
 var selectHead = db.Define(db.SQL{Name: "verify.selectHead",
 	SQLite: `SELECT last_time, last_event, last_audit FROM client_heads WHERE client_id = $1`})
 
-var verifyStatement = db.Define(db.SQL{Name: "verify.verifyStatement",
-	SQLite: `SELECT t.id, t.sequence, t.type, t.direction, t.amount, t.currency, t.balance_after, t.payment_id, t.payout_id, t.created_at,
+var statementToVerify = `SELECT t.id, t.sequence, t.type, t.direction, t.amount, t.currency, t.balance_after, t.payment_id, t.payout_id, t.created_at,
 		CAST(coalesce(sum(o.amount), 0) AS BIGINT), count(o.amount),
 		coalesce(sum(CASE WHEN o.kind <> t.type OR o.currency <> t.currency THEN 1 ELSE 0 END), 0),
 		coalesce(sum(CASE WHEN o.created_at <> t.created_at THEN 1 ELSE 0 END), 0)
 		FROM (SELECT * FROM transactions WHERE client_id = $1 AND wallet_id = $2 AND sequence > $3 ORDER BY sequence LIMIT $4) AS t
 		LEFT JOIN postings o ON o.client_id = t.client_id AND o.entry_id = t.id
 		GROUP BY t.id, t.sequence, t.type, t.direction, t.amount, t.currency, t.balance_after, t.payment_id, t.payout_id, t.created_at
-		ORDER BY t.sequence`})
+		ORDER BY t.sequence`
+
+var verifyStatement = db.Define(db.SQL{Name: "verify.verifyStatement",
+	SQLite: statementToVerify,
+	Citus:  ofClient(statementToVerify, "$1")})
+
+var linesToVerify = `SELECT t.id, w.id IS NULL FROM (SELECT client_id, id, wallet_id FROM transactions WHERE client_id = $1 AND id > $2 ORDER BY id LIMIT $3) AS t
+		LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id ORDER BY t.id`
 
 var countStrayLines = db.Define(db.SQL{Name: "verify.countStrayLines",
-	SQLite: `SELECT t.id, w.id IS NULL FROM (SELECT client_id, id, wallet_id FROM transactions WHERE client_id = $1 AND id > $2 ORDER BY id LIMIT $3) AS t
-		LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id ORDER BY t.id`})
+	SQLite: linesToVerify,
+	Citus:  ofClient(linesToVerify, "$1")})
 
 var verifyEntries = db.Define(db.SQL{Name: "verify.verifyEntries",
 	SQLite: `SELECT o.entry_id, min(o.kind), min(o.created_at), CAST(sum(o.amount) AS BIGINT), count(*), count(DISTINCT o.currency), min(o.currency),
@@ -35,10 +41,13 @@ var verifyEntries = db.Define(db.SQL{Name: "verify.verifyEntries",
 		EXISTS (SELECT 1 FROM transactions t WHERE t.client_id = $1 AND t.id = o.entry_id)
 		FROM postings o WHERE o.client_id = $2 AND o.entry_id > $3 GROUP BY o.entry_id ORDER BY o.entry_id LIMIT $4`})
 
-var selectStraySteps = db.Define(db.SQL{Name: "verify.selectStraySteps",
-	SQLite: `SELECT s.subject_id FROM steps s LEFT JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id
+var stepsToVerify = `SELECT s.subject_id FROM steps s LEFT JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id
 		LEFT JOIN payouts q ON q.client_id = s.client_id AND q.id = s.subject_id
-		WHERE s.client_id = $1 AND ((s.kind = 'payment' AND p.id IS NULL) OR (s.kind = 'payout' AND q.id IS NULL)) LIMIT $2`})
+		WHERE s.client_id = $1 AND ((s.kind = 'payment' AND p.id IS NULL) OR (s.kind = 'payout' AND q.id IS NULL)) LIMIT $2`
+
+var selectStraySteps = db.Define(db.SQL{Name: "verify.selectStraySteps",
+	SQLite: stepsToVerify,
+	Citus:  ofClient(stepsToVerify, "$1")})
 
 var countIdempotencyKeys = db.Define(db.SQL{Name: "verify.countIdempotencyKeys",
 	SQLite: `SELECT count(*), count(DISTINCT idempotency_key) FROM payments WHERE client_id = $1`})
@@ -161,8 +170,7 @@ func (p *VerifyPayment) ReceiptAt(e *VerifyEvent) string {
 // lastAttention is the number of the last event about a person's attention for p.
 const lastAttention = `(SELECT max(a.sequence) FROM attention_events a WHERE a.client_id = p.client_id AND a.subject_id = p.id)`
 
-var verifyPayments = db.Define(db.SQL{Name: "verify.verifyPayments",
-	SQLite: `SELECT p.id, p.status, p.previous_status, p.amount, p.currency, p.fee, p.document, p.provider_reference,
+var paymentsToVerify = `SELECT p.id, p.status, p.previous_status, p.amount, p.currency, p.fee, p.document, p.provider_reference,
 		p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
 		p.created_at, p.updated_at, p.expires_at, p.approval_window, p.connection,
 		p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event, p.updated_event, r.client_id, r.subject_id,
@@ -186,7 +194,11 @@ var verifyPayments = db.Define(db.SQL{Name: "verify.verifyPayments",
 		LEFT JOIN events e5 ON e5.client_id = p.client_id AND e5.sequence = p.reversed_event
 		LEFT JOIN events e6 ON e6.client_id = p.client_id AND e6.sequence = p.updated_event
 		LEFT JOIN events e7 ON e7.client_id = p.client_id AND e7.sequence = ` + lastAttention + `
-		WHERE p.client_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3`})
+		WHERE p.client_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3`
+
+var verifyPayments = db.Define(db.SQL{Name: "verify.verifyPayments",
+	SQLite: paymentsToVerify,
+	Citus:  verifyOnCitus(paymentsToVerify, "$1")})
 
 // VerifyPayments returns the next payments of a client beyond an id.
 func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit int) ([]*VerifyPayment, error) {
@@ -207,6 +219,9 @@ func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit i
 		out = append(out, p)
 		return r.Scan(dest...)
 	})
+	if err == nil {
+		err = tx.readOwners(ctx, till.SubjectPayment, out)
+	}
 	return out, err
 }
 

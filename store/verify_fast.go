@@ -101,7 +101,10 @@ const namedUpTo = `CASE WHEN p.pending_event <= $1 THEN 1 ELSE 0 END + CASE WHEN
 	+ CASE WHEN p.updated_event <= $1 THEN 1 ELSE 0 END`
 
 var selectPaymentsFast = db.Define(db.SQL{Name: "verify.paymentsFast",
-	SQLite: `SELECT p.id, p.created_at, p.updated_at, p.amount, p.currency, p.document, p.connection, ` + namedUpTo + `, (` + usualPayment + `) IS TRUE,
+	SQLite: paymentsFast,
+	Citus:  verifyOnCitus(strings.Replace(paymentsFast, `SELECT p.id`, `SELECT p.provider_reference, p.id`, 1), "$3")})
+
+var paymentsFast = `SELECT p.id, p.created_at, p.updated_at, p.amount, p.currency, p.document, p.connection, ` + namedUpTo + `, (` + usualPayment + `) IS TRUE,
 	(p.status = 'failed' OR p.status = 'expired') AND s.subject_id IS NULL,
 	CASE WHEN (p.status = 'failed' OR p.status = 'expired') AND s.subject_id IS NULL THEN (SELECT max(a.last_at) FROM attempts a
 		WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END
@@ -113,24 +116,31 @@ var selectPaymentsFast = db.Define(db.SQL{Name: "verify.paymentsFast",
 	LEFT JOIN events e1 ON e1.client_id = p.client_id AND e1.sequence = p.pending_event
 	LEFT JOIN events e2 ON e2.client_id = p.client_id AND e2.sequence = p.processing_event
 	LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
-	WHERE p.client_id = $3 AND p.id > $4 ORDER BY p.id LIMIT $5`})
+	WHERE p.client_id = $3 AND p.id > $4 ORDER BY p.id LIMIT $5`
 
 // VerifyPaymentsFast calls f with the next payments of a client beyond an id and
 // returns how many there were. last is the last time of the client's head, end the
 // last event to count. f must not keep its argument.
 func (tx *Tx) VerifyPaymentsFast(ctx context.Context, client, after till.ID, last till.Time, end int64, limit int, f func(p *FastPayment) error) (n int, err error) {
+	args := []any{end, int64(last), client[:], after[:], limit}
+	if tx.db.Dialect() == db.Citus {
+		return tx.verifyPaymentsApart(ctx, client, args, f)
+	}
 	var p FastPayment
-	err = tx.db.Query(ctx, selectPaymentsFast, []any{end, int64(last), client[:], after[:], limit}, func(r db.Row) error {
+	err = tx.db.Query(ctx, selectPaymentsFast, args, func(r db.Row) error {
 		p = FastPayment{Document: p.Document[:0]}
 		n++
-		err := r.Scan(idDest(&p.ID), &p.CreatedAt, &p.UpdatedAt, &p.Amount.Minor, &p.Amount.Currency, &p.Document, &p.Connection,
-			&p.Named, boolDest(&p.Usual), boolDest(&p.Unscheduled), intDest(&p.LastRead))
-		if err != nil {
+		if err := r.Scan(p.dest()...); err != nil {
 			return err
 		}
 		return f(&p)
 	})
 	return n, err
+}
+
+func (p *FastPayment) dest() []any {
+	return []any{idDest(&p.ID), &p.CreatedAt, &p.UpdatedAt, &p.Amount.Minor, &p.Amount.Currency, &p.Document, &p.Connection,
+		&p.Named, boolDest(&p.Usual), boolDest(&p.Unscheduled), intDest(&p.LastRead)}
 }
 
 // FastEvent is an event as far as the fast check needs it.

@@ -7,8 +7,7 @@ import (
 	"till/internal/db"
 )
 
-var verifyFacts = db.Define(db.SQL{Name: "verify.verifyFacts",
-	SQLite: `SELECT f.subject_id, f.fact, f.entry_id, p.id IS NOT NULL, q.id IS NOT NULL, p.amount, p.currency, p.fee,
+var factsToVerify = `SELECT f.subject_id, f.fact, f.entry_id, p.id IS NOT NULL, q.id IS NOT NULL, p.amount, p.currency, p.fee,
 		p.status = 'success' OR p.late_event IS NOT NULL, p.reversed_event,
 		count(o.amount), min(o.kind), o.payment_id, min(o.currency),
 		CAST(coalesce(sum(CASE WHEN o.account = 'fees' THEN o.amount END), 0) AS BIGINT),
@@ -19,7 +18,11 @@ var verifyFacts = db.Define(db.SQL{Name: "verify.verifyFacts",
 		LEFT JOIN payouts q ON q.client_id = f.client_id AND q.id = f.subject_id
 		LEFT JOIN postings o ON o.client_id = f.client_id AND o.entry_id = f.entry_id
 		GROUP BY f.subject_id, f.fact, f.entry_id, p.id, q.id, p.amount, p.currency, p.fee, p.status, p.late_event, p.reversed_event, o.payment_id
-		ORDER BY f.subject_id, f.fact`})
+		ORDER BY f.subject_id, f.fact`
+
+var verifyFacts = db.Define(db.SQL{Name: "verify.verifyFacts",
+	SQLite: factsToVerify,
+	Citus:  ofClient(factsToVerify, "$1")})
 
 var adjustmentsToVerify = `SELECT a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at,
 		count(o.amount), CAST(coalesce(sum(o.amount), 0) AS BIGINT), min(o.currency), min(o.created_at),

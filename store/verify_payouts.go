@@ -37,8 +37,7 @@ type VerifyPayout struct {
 	FeeTaken int64
 }
 
-var verifyPayouts = db.Define(db.SQL{Name: "verify.verifyPayouts",
-	SQLite: `SELECT p.id, p.status, p.previous_status, p.amount, p.fee, p.currency, p.document, p.provider_reference,
+var payoutsToVerify = `SELECT p.id, p.status, p.previous_status, p.amount, p.fee, p.currency, p.document, p.provider_reference,
 		p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
 		p.created_at, p.updated_at, p.expires_at, p.send_window, p.connection,
 		p.pending_event, p.processing_event, p.final_event, p.late_event, r.client_id, r.subject_id,
@@ -59,7 +58,11 @@ var verifyPayouts = db.Define(db.SQL{Name: "verify.verifyPayouts",
 		LEFT JOIN events e3 ON e3.client_id = p.client_id AND e3.sequence = p.final_event
 		LEFT JOIN events e4 ON e4.client_id = p.client_id AND e4.sequence = p.late_event
 		LEFT JOIN events e7 ON e7.client_id = p.client_id AND e7.sequence = ` + lastAttention + `
-		WHERE p.client_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3`})
+		WHERE p.client_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3`
+
+var verifyPayouts = db.Define(db.SQL{Name: "verify.verifyPayouts",
+	SQLite: payoutsToVerify,
+	Citus:  verifyOnCitus(payoutsToVerify, "$1")})
 
 // VerifyPayouts returns the next payouts of a client beyond an id.
 func (tx *Tx) VerifyPayouts(ctx context.Context, client, after till.ID, limit int) ([]*VerifyPayout, error) {
@@ -82,6 +85,13 @@ func (tx *Tx) VerifyPayouts(ctx context.Context, client, after till.ID, limit in
 	})
 	if err != nil || len(out) == 0 {
 		return out, err
+	}
+	payments := make([]*VerifyPayment, len(out))
+	for i, p := range out {
+		payments[i] = &p.VerifyPayment
+	}
+	if err := tx.readOwners(ctx, till.SubjectPayout, payments); err != nil {
+		return nil, err
 	}
 	return out, tx.verifyPayoutLines(ctx, client, out)
 }

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	"till"
+	"till/internal/db"
+)
+
+// On Citus the record of receipts is on the coordinator. A join with it would send the
+// receipts of all clients to the node of one, for each slice, to be searched there once for
+// each payment. So a slice is read without them, and whose its receipts are is asked
+// afterwards, by their keys.
+
+var joinedReceipts = regexp.MustCompile(`\s+LEFT JOIN operator_receipts r ON [^\n]+`)
+
+// verifyOnCitus returns the text of a slice for one node: it names the client at each table
+// and leaves receipts to readOwners.
+func verifyOnCitus(text, client string) string {
+	text = joinedReceipts.ReplaceAllString(text, "")
+	text = strings.NewReplacer(
+		` AND (r.subject_id IS NULL OR r.subject_id <> p.id OR r.client_id <> p.client_id)`, ``,
+		`r.subject_id = p.id AND r.client_id = p.client_id`, `TRUE`,
+		`r.client_id, r.subject_id`, `CAST(NULL AS BYTEA), CAST(NULL AS BYTEA)`).Replace(text)
+	if strings.Contains(text, ` r.`) {
+		panic("store: a text of verify uses receipts in a way that Citus does not get")
+	}
+	return ofClient(text, client)
+}
+
+// readOwners completes payments, or payouts, that were read on Citus.
+func (tx *Tx) readOwners(ctx context.Context, kind till.SubjectKind, all []*VerifyPayment) error {
+	if tx.db.Dialect() != db.Citus {
+		return nil
+	}
+	var receipts []Receipt
+	for _, p := range all {
+		if p.ProviderReference != "" {
+			receipts = append(receipts, Receipt{Connection: p.Connection, Text: p.ProviderReference})
+		}
+	}
+	owners, err := tx.ReceiptOwners(ctx, kind, receipts)
+	for _, p := range all {
+		p.ReceiptOwner = owners[Receipt{Connection: p.Connection, Text: p.ProviderReference}]
+		p.ReceiptReused = p.ReceiptReused && p.ReceiptOwner != Ref{Client: p.ClientID, ID: p.ID}
+	}
+	return err
+}
+
+// verifyPaymentsApart is VerifyPaymentsFast on Citus: f is called when the owners of the
+// slice's receipts are known.
+func (tx *Tx) verifyPaymentsApart(ctx context.Context, client till.ID, args []any, f func(p *FastPayment) error) (int, error) {
+	var all []*FastPayment
+	var receipts []Receipt // of the same index; without a text where there is none
+	err := tx.db.Query(ctx, selectPaymentsFast, args, func(r db.Row) error {
+		p, text := &FastPayment{}, ""
+		err := r.Scan(append([]any{textDest(&text)}, p.dest()...)...)
+		all, receipts = append(all, p), append(receipts, Receipt{Connection: p.Connection, Text: text})
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	owners, err := tx.ReceiptOwners(ctx, till.SubjectPayment, slices.DeleteFunc(slices.Clone(receipts), func(r Receipt) bool { return r.Text == "" }))
+	if err != nil {
+		return 0, err
+	}
+	for i, p := range all {
+		p.Usual = p.Usual && (receipts[i].Text == "" || owners[receipts[i]] == Ref{Client: client, ID: p.ID})
+		if err := f(p); err != nil {
+			return 0, err
+		}
+	}
+	return len(all), nil
+}
