@@ -180,9 +180,9 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 	return nil
 }
 
-// sessionsPerInstance is how many connections one instance may open: for
-// writes, reads, hints and the sandbox's database.
-const sessionsPerInstance = 20
+// sessionsPerInstance is how many connections one instance may open to a database on so many
+// nodes of Citus, or on one server: for writes, reads, hints and the sandbox's database.
+func sessionsPerInstance(nodes int) int { return postgres.MaxSessions(nodes) + 2 + 8 }
 
 // maxClockOffset is the largest tolerated difference between clocks. A larger
 // one misleads readers of logs; leases and due times use the database's clock.
@@ -208,10 +208,32 @@ func (d *doctor) examinePostgres(ctx context.Context, database string) error {
 	d.addArchive(h, time.Now())
 	d.addIf("clock", h.ClockOffset.Abs() > maxClockOffset, Risky, "this machine and the database agree",
 		fmt.Sprintf("the database's clock is %s off this machine's; run a time service on both", h.ClockOffset.Round(time.Millisecond)))
-	d.addIf("connections", h.MaxConnections-h.Connections < sessionsPerInstance, Risky,
-		fmt.Sprintf("%d of %d are in use; an instance takes up to %d", h.Connections, h.MaxConnections, sessionsPerInstance),
-		fmt.Sprintf("%d of %d are in use and an instance takes up to %d; raise max_connections", h.Connections, h.MaxConnections, sessionsPerInstance))
-	return d.examineCluster(ctx, database)
+	c, err := postgres.DiagnoseCluster(ctx, database)
+	if err != nil {
+		return err
+	}
+	d.addConnections(h, c)
+	if c != nil {
+		d.addCluster(c)
+	}
+	return nil
+}
+
+// addConnections warns if there is no room for another instance. Citus also wants half of the
+// coordinator's connections for itself before it copies a table from there (its
+// citus.local_shared_pool_size).
+func (d *doctor) addConnections(h *postgres.Diagnosis, c *postgres.Cluster) {
+	nodes := 1
+	if c != nil {
+		nodes = c.ClientNodes
+	}
+	each := sessionsPerInstance(nodes)
+	says := fmt.Sprintf("%d of %d are in use and an instance takes up to %d; raise max_connections", h.Connections, h.MaxConnections, each)
+	bad := h.MaxConnections-h.Connections < each
+	if c != nil && h.Connections+each > h.MaxConnections/2 {
+		bad, says = true, says+": a node can be added only while less than half of them are in use"
+	}
+	d.addIf("connections", bad, Risky, fmt.Sprintf("%d of %d are in use; an instance takes up to %d", h.Connections, h.MaxConnections, each), says)
 }
 
 // examineStandbys warns if a failover could lose acknowledged commits.

@@ -14,17 +14,12 @@ import (
 // transactions that the crash left in doubt.
 const maxRecovery = 10 * time.Second
 
-// examineCluster checks each server of a database that Citus has distributed. The checks
-// of PostgreSQL before it are of the coordinator alone.
-func (d *doctor) examineCluster(ctx context.Context, database string) error {
-	c, err := postgres.DiagnoseCluster(ctx, database)
-	if err != nil || c == nil {
-		return err
-	}
-	d.addCluster(c)
-	return nil
-}
+// workersToMove is how many processes of its own a server needs beside those that look after
+// its databases: four that move shards, one that copies, one that starts them.
+const workersToMove = 6
 
+// addCluster checks each server of a database that Citus has distributed. The checks of
+// PostgreSQL before it are of the coordinator alone.
 func (d *doctor) addCluster(c *postgres.Cluster) {
 	var answering, others []postgres.Node // others: without the coordinator
 	var silent []string
@@ -58,6 +53,12 @@ func (d *doctor) addCluster(c *postgres.Cluster) {
 	d.addNodes("prepared", answering, Risky, "each connection can prepare its commit",
 		"max_prepared_transactions is below max_connections, so under load commits over two servers fail",
 		func(n *postgres.Node) bool { return n.Prepared < n.Connections })
+	d.addNodes("nodes' connections", others, Risky, "each connection to the coordinator can have one there",
+		"max_connections is below the coordinator's, and each connection to it may open one there",
+		func(n *postgres.Node) bool { return n.Connections < c.Nodes[0].Connections })
+	d.addNodes("processes", answering, Risky, "Citus has processes left to move shards with",
+		"max_worker_processes leaves none to move shards with: each database with Citus takes one for ever; set it to 16 or more",
+		func(n *postgres.Node) bool { return n.Workers < n.Daemons+workersToMove })
 	d.addNodes("lock_timeout", others, Risky, "no lock is waited for without an end",
 		"none is set, so a lock that nobody releases holds up a client for ever; run 'till migrate --citus' once more",
 		func(n *postgres.Node) bool { return !n.LockTimeout })

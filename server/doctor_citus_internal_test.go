@@ -16,7 +16,7 @@ import (
 // goodNode is a node of which nothing is to be said.
 func goodNode(port int) postgres.Node {
 	return postgres.Node{Address: fmt.Sprintf("127.0.0.1:%d", port), Coordinator: port == 1, Active: true, NodeState: postgres.NodeState{
-		Prepared: 200, Connections: 100, LockTimeout: true, Durable: true, SynchronousCommit: "on", StandbyNames: "*", Standbys: 1, Synchronous: 1, Archives: true}}
+		Prepared: 200, Connections: 100, LockTimeout: true, Durable: true, SynchronousCommit: "on", StandbyNames: "*", Standbys: 1, Synchronous: 1, Archives: true, Workers: 8, Daemons: 1}}
 }
 
 func TestDoctorOnNodes(t *testing.T) {
@@ -35,6 +35,8 @@ func TestDoctorOnNodes(t *testing.T) {
 		{func(c *postgres.Cluster) { c.Recovery = time.Minute }, "recovery", Risky, "is 1m0s"},
 		{func(c *postgres.Cluster) {}, "recovery", Fine, "every 5s"},
 		{func(c *postgres.Cluster) { c.Nodes[0].Prepared, c.Nodes[2].Prepared = 0, 99 }, "prepared", Risky, "127.0.0.1:1, 127.0.0.1:3: max_prepared_transactions"},
+		{func(c *postgres.Cluster) { c.Nodes[2].Connections = 99 }, "nodes' connections", Risky, "127.0.0.1:3: max_connections is below the coordinator's"},
+		{func(c *postgres.Cluster) { c.Nodes[1].Daemons = 6 }, "processes", Risky, "127.0.0.1:2: max_worker_processes"},
 		{func(c *postgres.Cluster) { c.Nodes[2].LockTimeout = false }, "lock_timeout", Risky, "127.0.0.1:3: none is set"},
 		{func(c *postgres.Cluster) { c.Nodes[0].LockTimeout = false }, "lock_timeout", Fine, ""}, // each session to it has one
 		{func(c *postgres.Cluster) { c.Nodes[2].Durable = false }, "nodes' fsync", Risky, "127.0.0.1:3: fsync"},
@@ -56,6 +58,35 @@ func TestDoctorOnNodes(t *testing.T) {
 		}
 		if d.silentNodes != (c.name == "nodes" && c.verdict == Wrong) {
 			t.Errorf("%s: silent nodes: %v", c.says, d.silentNodes)
+		}
+	}
+}
+
+// Connections are counted by nodes, as the pools are made. A node can be added only while less
+// than half of the coordinator's are in use.
+func TestDoctorCountsConnectionsByNodes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		nodes, used, most int // nodes 0: no Citus
+		verdict           Severity
+		says              string
+	}{
+		{0, 5, 100, Fine, "5 of 100 are in use; an instance takes up to 20"},
+		{0, 81, 100, Risky, "takes up to 20; raise max_connections"},
+		{2, 65, 200, Fine, "an instance takes up to 30"},
+		{3, 60, 200, Fine, "an instance takes up to 40"},
+		{3, 61, 200, Risky, "less than half of them"},
+		{8, 20, 200, Risky, "an instance takes up to 90"},
+		{20, 20, 400, Fine, "an instance takes up to 90"},
+	} {
+		d := &doctor{}
+		var cluster *postgres.Cluster
+		if c.nodes > 0 {
+			cluster = &postgres.Cluster{ClientNodes: c.nodes}
+		}
+		d.addConnections(&postgres.Diagnosis{Connections: c.used, MaxConnections: c.most}, cluster)
+		if f := findingOf(d, "connections"); f.Verdict != c.verdict || !strings.Contains(f.Detail, c.says) {
+			t.Errorf("%+v: %+v", c, f)
 		}
 	}
 }
@@ -92,7 +123,7 @@ func TestDoctorOnACluster(t *testing.T) {
 		examine := func() *doctor {
 			t.Helper()
 			d := &doctor{}
-			if err := d.examineCluster(t.Context(), config.Path); err != nil {
+			if err := d.examinePostgres(t.Context(), config.Path); err != nil {
 				t.Fatal(err)
 			}
 			if err := d.examineStore(t.Context(), config.Path, ""); err != nil {
@@ -101,7 +132,7 @@ func TestDoctorOnACluster(t *testing.T) {
 			return d
 		}
 		d := examine()
-		for name, says := range map[string]string{"nodes": "all ", "in doubt": "no transaction", "prepared": "each connection", "identities": "every shard", "lock_timeout": "no lock"} {
+		for name, says := range map[string]string{"nodes": "all ", "nodes' connections": "each ", "processes": "Citus has", "in doubt": "no transaction", "prepared": "each connection", "identities": "every shard", "lock_timeout": "no lock"} {
 			if f := findingOf(d, name); f == nil || f.Verdict != Fine || !strings.HasPrefix(f.Detail, says) {
 				t.Errorf("%s: %+v", name, f)
 			}

@@ -37,7 +37,6 @@ func TestWhatIsLeftOfADistribution(t *testing.T) {
 			}
 		}
 		must(`CREATE TABLE pg_dist_partition (logicalrelid regclass PRIMARY KEY, partmethod "char", repmodel "char")`)
-		must(`CREATE TABLE pg_dist_placement (groupid INTEGER)`)
 		said := map[string]int{}
 		for n := 0; ; n++ {
 			left, err := store.NextCommands(t.Context(), s)
@@ -87,5 +86,31 @@ func runAsCitus(t *testing.T, must func(query string, args ...any), command stri
 		must(`TRUNCATE ` + m[1] + ` CASCADE`)
 	} else {
 		must(command)
+	}
+}
+
+// An instance has readers and writers for each node that clients are on. The coordinator has
+// placements too, of tables that are not distributed, and is not counted.
+func TestTheCoordinatorIsNoNodeOfClients(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines() {
+		if e.Name != "postgres" {
+			continue
+		}
+		c := e.Config(t)
+		storetest.Open(t, c)
+		for _, query := range []string{`CREATE TABLE pg_dist_partition (logicalrelid regclass)`, `INSERT INTO pg_dist_partition VALUES ('clients')`,
+			`CREATE TABLE pg_dist_shard (shardid BIGINT, logicalrelid regclass)`, `INSERT INTO pg_dist_shard VALUES (1, 'clients'), (2, 'clients'), (3, 'people')`,
+			`CREATE TABLE pg_dist_placement (shardid BIGINT, groupid INTEGER)`, `INSERT INTO pg_dist_placement VALUES (1, 1), (2, 2), (3, 0)`} {
+			storetest.Raw(t, c.Path, query)
+		}
+		s, err := store.Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if n := store.Writers(s); n != 2*6 {
+			t.Errorf("%d writers for two nodes", n)
+		}
 	}
 }

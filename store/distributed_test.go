@@ -132,6 +132,7 @@ var everywhere = []string{
 	`FROM pg_dist_placement`,                                    // the same
 	`FROM pg_dist_node n`,                                       // the same
 	`FROM pg_dist_shard s`,                                      // what is due on one node
+	`FROM pg_dist_shard WHERE`,                                  // into how many parts clients are divided
 	`FROM steps WHERE due_at >= $2`,                             // what is due in all lanes: each shard answers for itself
 	`SELECT quote_ident(relname)`,                               // the same
 	`SELECT count(*) FROM sqlite_master`,                        // the catalogue

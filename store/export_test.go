@@ -115,3 +115,6 @@ func NextCommands(ctx context.Context, s *Store) ([]string, error) {
 
 // JoinedClient finds a join that does not name the client.
 var JoinedClient = joinedClient
+
+// Writers is how many write transactions run at once.
+func Writers(s *Store) int { return s.db.Writers() }

@@ -158,7 +158,8 @@ func TestADatabaseThatWasDistributedMeanwhileIsRefused(t *testing.T) {
 				word = "TEXT"
 			}
 			storetest.Raw(t, c.Path, `CREATE TABLE pg_dist_partition (logicalrelid `+word+`, partmethod TEXT, repmodel TEXT)`)
-			storetest.Raw(t, c.Path, `CREATE TABLE pg_dist_placement (groupid INTEGER)`) // a start counts the nodes in it
+			storetest.Raw(t, c.Path, `CREATE TABLE pg_dist_placement (shardid INTEGER, groupid INTEGER)`) // a start counts the nodes in it
+			storetest.Raw(t, c.Path, `CREATE TABLE pg_dist_shard (shardid INTEGER, logicalrelid `+word+`)`)
 			storetest.Raw(t, c.Path, `INSERT INTO pg_dist_partition (logicalrelid) VALUES ('wallets')`)
 			if err := s.CheckSchema(t.Context()); err != nil {
 				t.Fatalf("another table is distributed: %v", err)

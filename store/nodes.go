@@ -25,7 +25,8 @@ var selectNodeOf = db.Define(db.SQL{Name: "citus.selectNodeOf",
 	Postgres: `SELECT coalesce(min(groupid), 0) FROM pg_dist_placement WHERE shardid = get_shard_id_for_distribution_column('clients', $1::bytea)`})
 
 var countNodes = db.Define(db.SQL{Name: "citus.countNodes",
-	Postgres: `SELECT count(DISTINCT groupid) FROM pg_dist_placement`})
+	// The coordinator has placements too, of what is not distributed.
+	Postgres: `SELECT count(DISTINCT p.groupid) FROM pg_dist_placement p JOIN pg_dist_shard s USING (shardid) WHERE s.logicalrelid::oid = to_regclass('clients')::oid`})
 
 // askNodeAbout is a question to one node ($2) about all its parts of a table. A command ($1)
 // is for one part and returns a text. It opens a connection, so it is asked only while

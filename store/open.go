@@ -24,7 +24,7 @@ type Config struct {
 	// server's for PostgreSQL. Tests replace it.
 	Now func() till.Time
 
-	// Readers is how many reads run at once; 0 means 4.
+	// Readers is how many reads run at once, on each node of Citus; 0 means 4.
 	Readers int
 
 	// PlainSQL sends the texts for Citus, where Open does not find out by itself that
@@ -57,7 +57,7 @@ type ForeignLogError = sqlite.ForeignLogError
 // Open opens the database. It migrates nothing: see Migrate and CheckSchema.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Readers <= 0 {
-		c.Readers = 4
+		c.Readers = postgres.Readers
 	}
 	if c.PartRows <= 0 {
 		c.PartRows = partRows
@@ -116,7 +116,7 @@ func (s *Store) useNodes(ctx context.Context, e *postgres.Engine) error {
 		return err
 	}
 	s.nodes.known = true
-	s.db.SetWriters(postgres.Writers * min(max(n, 1), postgres.MaxNodes))
+	s.db.SetWriters(postgres.Writers * postgres.Shares(n))
 	return nil
 }
 

@@ -13,6 +13,8 @@ import (
 type Cluster struct {
 	Nodes    []Node        // the coordinator first
 	Recovery time.Duration // how often Citus ends transactions in doubt; negative: never
+
+	ClientNodes int // on which clients are
 }
 
 // Node is one server of a cluster, as the coordinator sees it.
@@ -37,6 +39,8 @@ type NodeState struct {
 	Synchronous       int    `json:"synchronous"`   // of them
 	HiddenStates      int    `json:"hidden"`        // of those whose state this user may not see
 	Archives          bool   `json:"archives"`      // its log is archived
+	Workers           int    `json:"workers"`       // max_worker_processes
+	Daemons           int    `json:"daemons"`       // of them look after databases with Citus
 }
 
 // maxNodes is how many nodes are read.
@@ -49,7 +53,8 @@ const askNode = `SELECT json_build_object('prepared', current_setting('max_prepa
 	'durable', current_setting('fsync')::bool AND current_setting('full_page_writes')::bool,
 	'synchronous_commit', current_setting('synchronous_commit'), 'standby_names', current_setting('synchronous_standby_names'),
 	'standbys', count(*), 'synchronous', count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')), 'hidden', count(*) FILTER (WHERE sync_state IS NULL),
-	'archives', current_setting('archive_mode') <> 'off')
+	'archives', current_setting('archive_mode') <> 'off', 'workers', current_setting('max_worker_processes')::int,
+	'daemons', (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'Citus Maintenance Daemon'))
 	FROM pg_stat_replication WHERE application_name <> 'pg_basebackup' AND application_name NOT LIKE 'citus\_shard\_%'`
 
 // DiagnoseCluster reads the state of the cluster whose coordinator is behind a URL. It
@@ -74,6 +79,10 @@ func DiagnoseCluster(ctx context.Context, url string) (*Cluster, error) {
 		return nil, err
 	}
 	c.Recovery = time.Duration(recovery) * time.Millisecond
+	if err := conn.QueryRow(ctx, `SELECT count(DISTINCT p.groupid) FROM pg_dist_placement p JOIN pg_dist_shard s USING (shardid)
+			WHERE s.logicalrelid = to_regclass('payments')`).Scan(&c.ClientNodes); err != nil {
+		return nil, err
+	}
 	c.Nodes, err = askNodes(ctx, conn)
 	return c, err
 }

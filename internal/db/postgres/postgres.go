@@ -22,8 +22,18 @@ import (
 // each other at the same rows and the same log.
 const Writers = 6
 
-// MaxNodes is for how many nodes of Citus the pool has Writers.
+// Readers is how many reads run at once, unless Config says another number.
+const Readers = 4
+
+// MaxNodes is for how many nodes of Citus the pools have Writers and Readers.
 const MaxNodes = 8
+
+// Shares returns how many times Writers and Readers there are for a database with clients on
+// so many nodes: those that wait for one node must not keep others waiting.
+func Shares(nodes int) int { return min(max(nodes, 1), MaxNodes) }
+
+// MaxSessions returns how many connections the pools open for so many nodes.
+func MaxSessions(nodes int) int { return (Writers + Readers) * Shares(nodes) }
 
 // Config says which database to open and how.
 type Config struct {
@@ -166,7 +176,7 @@ func (e *Engine) Connect(ctx context.Context, parameters map[string]string) (*pg
 // server has: those that wait for one node must not keep others from reading. Call it
 // before anybody else reads or writes.
 func (e *Engine) UseCitus(ctx context.Context, nodes int) error {
-	readers, err := e.newPool(ctx, e.pools, db.Read, e.readersOfNode*min(max(nodes, 1), MaxNodes))
+	readers, err := e.newPool(ctx, e.pools, db.Read, e.readersOfNode*Shares(nodes))
 	if err != nil {
 		return err
 	}
