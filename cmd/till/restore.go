@@ -90,7 +90,7 @@ func openArchive(cmd *cobra.Command, text, installation string) (*archive, error
 			f, err := os.Open(text)
 			return &archive{ReadCloser: f, shown: text}, err
 		}
-		dir, file = filepath.Split(filepath.Clean(text))
+		dir, _ = filepath.Split(filepath.Clean(text))
 		if named = named && !info.IsDir(); !named {
 			dir = text
 		} else if dir == "" {
