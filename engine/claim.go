@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"time"
@@ -198,7 +199,7 @@ func (w *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 	var p *claimPermits
 	changes := w.health.changes.Load()
 	leaseEnd := time.Now().Add(Lease)
-	err := w.c.Store.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
+	err := w.update(ctx, func(tx *store.Tx) (err error) {
 		defer recoverToError(&err)
 		tasks, others = nil, nil
 		p.returnUnused(nil) // of an earlier run of this transaction
@@ -237,6 +238,11 @@ func (w *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 		}
 		return p.save(ctx, tx, tasks)
 	})
+	if errors.Is(err, store.ErrUnknownCommit) {
+		p.returnUnused(tasks)
+		w.findClaims(tasks)
+		return nil, err
+	}
 	if err != nil {
 		p.returnUnused(nil)
 		return nil, err
@@ -253,11 +259,16 @@ func (w *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 	}
 	w.noteShared(others)
 	for _, t := range tasks {
-		if t.Action.calls() {
-			w.counts.of(t.Instruction.Connection, t.Action).Begun(t.claimed.Sub(t.seen.DueAt))
-		}
+		w.countBegun(t)
 	}
 	return tasks, nil
+}
+
+// countBegun counts a call that is about to begin.
+func (w *Worker) countBegun(t *Task) {
+	if t.Action.calls() {
+		w.counts.of(t.Instruction.Connection, t.Action).Begun(t.claimed.Sub(t.seen.DueAt))
+	}
 }
 
 // load returns the instructions of steps, from the cache or the database.

@@ -1,5 +1,11 @@
 package engine
 
+import (
+	"context"
+
+	"till/store"
+)
+
 // Commits is which answers are recorded in one commit each.
 var Commits = commits
 
@@ -13,4 +19,13 @@ func Once(a *Answer) *Answer {
 func Keep(a *Answer, row any) *Answer {
 	a.cachedRow = row
 	return Once(a)
+}
+
+// AroundClaims has the commits of w's claims, and of what looks for claims, run by around.
+// Call it before w runs.
+func (w *Worker) AroundClaims(around func(commit func() error) error) {
+	update := w.update
+	w.update = func(ctx context.Context, f func(tx *store.Tx) error) error {
+		return around(func() error { return update(ctx, f) })
+	}
 }

@@ -62,7 +62,8 @@ type Worker struct {
 	readsBeside       bool              // a read behind crowds is under way, or its result not taken
 	spread            spread
 
-	besideDone chan *besideRead // has room for the one read
+	update     func(ctx context.Context, f func(tx *store.Tx) error) error // the commits of claims
+	besideDone chan *besideRead                                            // has room for the one read
 	readBeside func(ctx context.Context, r *besideRead) ([]*store.Step, error)
 }
 
@@ -97,7 +98,7 @@ func newWorker(c Config, kind till.SubjectKind, subjects subjects) *Worker {
 		noReference: map[string]bool{},
 		besideDone:  make(chan *besideRead, 1),
 	}
-	e.readBeside = e.dueStepsBeside
+	e.update, e.readBeside = c.Store.UpdateBackground, e.dueStepsBeside
 	for name, p := range c.Connections {
 		e.noReference[name] = !p.Traits().ClientReference
 		limits := c.Limits[name]

@@ -113,14 +113,11 @@ func (tx *Tx) lockAgain(ctx context.Context, steps []*Step) (out []*Step, err er
 	for _, s := range steps {
 		refs = append(refs, Ref{s.ClientID, s.SubjectID})
 	}
-	refs = sortedRefs(refs) // the order in which all take these locks
-	now := map[Ref]*Step{}
-	var b db.Batch
-	b.Add(tx.lockSteps(refs, now))
-	if err := tx.db.Send(ctx, &b); err != nil {
+	now, err := tx.LockSteps(ctx, refs)
+	if err != nil {
 		return nil, err
 	}
-	for _, ref := range refs {
+	for _, ref := range sortedRefs(refs) {
 		if s := now[ref]; s != nil {
 			out = append(out, s)
 		}

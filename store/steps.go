@@ -178,6 +178,15 @@ func (tx *Tx) lockSteps(refs []Ref, out map[Ref]*Step) db.Statement {
 		Scan: func(i int, r db.Row) (err error) { out[refs[i]], err = scanStep(r); return err }}
 }
 
+// LockSteps locks and returns those of the named steps that exist. It waits for whoever is
+// changing them, also for a transaction whose program is gone.
+func (tx *Tx) LockSteps(ctx context.Context, refs []Ref) (map[Ref]*Step, error) {
+	out := make(map[Ref]*Step, len(refs))
+	var b db.Batch
+	b.Add(tx.lockSteps(sortedRefs(refs), out)) // in the order in which all take these locks
+	return out, tx.db.Send(ctx, &b)
+}
+
 // Step returns one step without locking it, nil if there is none.
 func (tx *Tx) Step(ctx context.Context, ref Ref) (s *Step, err error) {
 	err = tx.db.Query(ctx, selectStep, []any{ref.Client[:], ref.ID[:]},
