@@ -2,6 +2,7 @@ package books_test
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -9,9 +10,49 @@ import (
 	"till"
 	"till/books"
 	"till/engine"
+	"till/provider"
 	"till/store"
 	"till/store/storetest"
 )
+
+// What has ended and still has work keeps its person's data: the operator is asked with the
+// phone, and whoever looks at a case needs it.
+func TestWhatHasOpenWorkIsNotErased(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		ctx, client, c := t.Context(), storetest.NewClient(t, s, till.Test), storetest.NewCollector(t, s)
+		const phone = "242061230001"
+		failed := storetest.NewPayment(t, c, client, storetest.Body{Phone: phone})
+		storetest.Apply(t, c, s, failed, provider.Result{Outcome: provider.Failed, Reason: till.InsufficientFunds}) // late reads follow
+		paid := storetest.NewPayment(t, c, client, storetest.Body{Phone: phone})
+		storetest.Apply(t, c, s, paid, storetest.Succeeded)
+		storetest.Apply(t, c, s, paid, provider.Result{Outcome: provider.Failed, Reason: till.InsufficientFunds}) // a case
+		key, err := books.PhoneKey(testSecret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := books.IndexPhones(ctx, s, key, s.Now().Add(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := books.Erase(ctx, s, books.EraseRequest{Secret: testSecret, Erasures: []books.Erasure{{Phone: phone}}, By: "Awa", Reason: "a letter"})
+		if err != nil || *got != (books.EraseResult{Left: 2}) {
+			t.Errorf("erased %+v, %v; want none, and two left", got, err)
+		}
+		storetest.View(t, s, func(ctx context.Context, tx *store.Tx) error {
+			for _, p := range []*till.Payment{failed, paid} {
+				ref := store.Ref{Client: client.ID, ID: p.ID}
+				row, err := tx.Payment(ctx, ref)
+				if err != nil {
+					return err
+				}
+				if busy, err := tx.HasOpenWork(ctx, ref); err != nil || !busy || !row.Status.Final() || row.Phone != phone {
+					t.Errorf("it is %s with the phone %s, open work %t, %v; want one that has ended, with work and its phone", row.Status, row.Phone, busy, err)
+				}
+			}
+			return nil
+		})
+	})
+}
 
 // A person's data is out of all rows that have ended, of all clients, and nothing else has
 // changed: the books verify, a retry is recognised, another body is not, others' rows stay.

@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/collect"
 	"till/store"
 	"till/store/storetest"
 )
@@ -120,6 +121,12 @@ func TestGenerationsGoByTheirOrder(t *testing.T) {
 				tx.InsertInvitation(ctx, &store.Invitation{TokenHash: [32]byte{2}, ID: till.NewID(start), Kind: "join", Role: till.RoleAdmin, Name: "Jean", InvitedBy: by, CreatedAt: start, ExpiresAt: start.Add(time.Hour)}))
 		})
 		access(true, "before the end of a generation")
+		collector := storetest.NewCollector(t, s)
+		open := sentPayment(t, s, collector, storetest.NewClient(t, s, till.Test))
+		_, err = books.RetireGeneration(ctx, s, 1, by)
+		refused("a payment is open whose operator may call an address of that time", err, "sent while generation 1 was in use: 1")
+		access(true, "after a refusal")
+		storetest.Apply(t, collector, s, open, storetest.Succeeded)
 		changed, err = books.RetireGeneration(ctx, s, 1, by)
 		done("retire", changed, err, true)
 		access(false, "after it")
@@ -158,4 +165,27 @@ func TestGenerationsGoByTheirOrder(t *testing.T) {
 			t.Errorf("the audit log has %q, %v", acts, err)
 		}
 	})
+}
+
+// sentPayment is an open payment whose send may have begun.
+func sentPayment(t *testing.T, s *store.Store, c *collect.Collector, client *till.Client) *till.Payment {
+	t.Helper()
+	p := storetest.NewPayment(t, c, client, storetest.Body{})
+	err := s.Update(t.Context(), func(tx *store.Tx) error {
+		seen, err := tx.Step(t.Context(), store.Ref{Client: client.ID, ID: p.ID})
+		if err != nil {
+			return err
+		}
+		sent := *seen
+		sent.Sends, sent.SendStartedAt = 1, tx.Now()
+		won, err := tx.ClaimSteps(t.Context(), []*store.Claim{{Step: sent, Seen: *seen}})
+		if err == nil && !won[0] {
+			err = errors.New("the step was not taken")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

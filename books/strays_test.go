@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"till"
@@ -373,6 +375,67 @@ func TestWhatCannotBeAttributed(t *testing.T) {
 		}
 		if w := h.wallet(h.client); w.Balance != 0 {
 			t.Errorf("the wallet has %d", w.Balance)
+		}
+	})
+}
+
+// Of several who decide about a stray at the same moment, one does: its money is given once.
+func TestAStrayIsDecidedOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		h := newStrayTest(t, s)
+		clients := []*till.Client{h.client}
+		for len(clients) < 4 {
+			clients = append(clients, storetest.NewClient(t, s, till.Test))
+		}
+		for _, c := range clients { // with a wallet each
+			p := storetest.NewPayment(t, h.collector, c, storetest.Body{})
+			storetest.Apply(t, h.collector, s, p, provider.Result{Outcome: provider.Success, Amount: till.Money{Minor: 5000, Currency: "XAF"}})
+		}
+		const strays = 10
+		for n := range strays {
+			stray := h.saw(h.lose(fmt.Sprintf("S%d", n), store.StrayIn).call("its address and receipt"))
+			begin := make(chan struct{})
+			var decided atomic.Int64
+			var all sync.WaitGroup
+			for i := range len(clients) + 1 {
+				all.Go(func() {
+					<-begin
+					var err error
+					if i == len(clients) {
+						_, err = books.CloseForeignStray(t.Context(), s, stray.ID, books.CaseAction{By: "Anne Ndala", Reason: "another shop's"})
+					} else {
+						_, err = h.give(stray, clients[i])
+					}
+					switch {
+					case err == nil:
+						decided.Add(1)
+					case till.ErrorCode(err) != till.CodeValidationFailed:
+						t.Error(err)
+					}
+				})
+			}
+			close(begin)
+			all.Wait()
+			if got := decided.Load(); got != 1 {
+				t.Fatalf("stray %d was decided %d times", n, got)
+			}
+		}
+		given, balances := 0, int64(0)
+		all, err := books.ListStrays(t.Context(), s, store.StrayFilter{All: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, stray := range all {
+			if stray.Why == store.StrayAttributed {
+				given++
+			}
+		}
+		for _, c := range clients {
+			balances += h.wallet(c).Balance
+		}
+		if want := int64(5000 * (len(clients) + given)); len(all) != strays || balances != want {
+			t.Errorf("%d strays, %d of them given, and the wallets hold %d; want %d", len(all), given, balances, want)
 		}
 	})
 }

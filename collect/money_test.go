@@ -579,3 +579,30 @@ func TestAReversalLeavesWhatIsReserved(t *testing.T) {
 		w.holds(5000, 0)
 	})
 }
+
+// Money that was put aside for a payment is the payment's when it is credited after all:
+// nothing of it stays in suspense, and the operator's account has what came in, once.
+func TestACreditTakesItsMoneyOutOfSuspense(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world) {
+		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) {
+			return provider.Result{Outcome: provider.Accepted}, nil
+		}, func(context.Context, provider.Query, int) (provider.Result, error) {
+			return provider.Result{Outcome: provider.Success, Receipt: "R1", Amount: till.Money{Minor: 4000, Currency: "XAF"}}, nil
+		})
+		id := w.create("4567").ID
+		time.Sleep(3 * time.Second)
+		if p := w.payment(id); p.Status == till.Success || w.cases(id) != "mismatch" || w.posted(ledger.SuspenseAccount) != 4000 {
+			t.Fatalf("%s with the cases %q, %d in suspense; want an open one, mismatch, 4000", p.Status, w.cases(id), w.posted(ledger.SuspenseAccount))
+		}
+		ref := store.Ref{Client: w.client.ID, ID: id}
+		err := w.collector.Resolve(context.Background(), ref, engine.Resolution{Success: true, Receipt: "R1", By: "Awa", Evidence: "statement.pdf"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := w.payment(id); p.Status != till.Success || w.posted(ledger.SuspenseAccount) != 0 {
+			t.Errorf("resolved, it is %s with %d in suspense; want success and none", p.Status, w.posted(ledger.SuspenseAccount))
+		}
+		w.holds(5000, 0)
+	})
+}

@@ -56,3 +56,28 @@ func TestRowsAreSentByClient(t *testing.T) {
 		}
 	}
 }
+
+// An INSERT of many rows of one client must insert each of them, so they are counted; a row
+// alone, and other statements, may change none.
+func TestManyInsertedRowsAreCounted(t *testing.T) {
+	t.Parallel()
+	row := []any{int64(1), []byte("a")}
+	rows := func(n int) (out [][]any) {
+		for range n {
+			out = append(out, row)
+		}
+		return out
+	}
+	for _, c := range []struct {
+		text string
+		rows int
+		want bool
+	}{{"INSERT INTO t", minArrays, true}, {"INSERT INTO t", minArrays - 1, false}, {"UPDATE t", minArrays, false}} {
+		q := db.SQL{Name: "test.counted", SQLite: c.text, OneClient: c.text, Client: 2, Arrays: true}
+		for _, p := range parts(db.Citus, &db.Statement{SQL: &q, Rows: rows(c.rows)}) {
+			if p.inserts != c.want {
+				t.Errorf("%d rows of %s are counted: %t, want %t", c.rows, c.text, p.inserts, c.want)
+			}
+		}
+	}
+}
