@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"till"
+	"till/books"
 	"till/collect"
 	"till/engine"
 	"till/provider"
@@ -370,6 +371,35 @@ func TestAReceiptThatComesWhileTheSuccessIsReadIsStored(t *testing.T) {
 		d.stop()
 		if got := d.kinds(p); got != "pending processing success updated" {
 			t.Errorf("its events are %q", got)
+		}
+	})
+}
+
+// A payment whose push was lost is ended by hand, and its person's data is erased. Then the
+// callback comes, which names the number: the money is found and credited.
+func TestTheCallbackOfAnErasedPaymentIsNotAnothers(t *testing.T) {
+	t.Parallel()
+	inDaraja(t, func(t *testing.T, d *daraja) {
+		lost := d.payLost(d.first)
+		genuine := d.letter()
+		ctx := context.Background()
+		letter := engine.Resolution{By: "Awa", Evidence: "a letter"}
+		if err := d.collector.Resolve(ctx, store.Ref{Client: lost.ClientID, ID: lost.ID}, letter); err != nil {
+			t.Fatal(err)
+		}
+		// Nothing is asked about it any more, or it could not be erased.
+		over := func(tx *store.Tx) error { return tx.DeleteSteps(ctx, []store.Ref{{Client: lost.ClientID, ID: lost.ID}}) }
+		if err := d.store.Update(ctx, over); err != nil {
+			t.Fatal(err)
+		}
+		erase := books.EraseRequest{Secret: []byte("a secret for tests"), Erasures: []books.Erasure{{Phone: payer}}, By: "Awa", Reason: "a letter"}
+		if got, err := books.Erase(ctx, d.store, erase); err != nil || got.Payments != 1 {
+			t.Fatalf("erased %+v, %v", got, err)
+		}
+		d.genuine(genuine)
+		d.await("its money is credited", func() bool { return d.balance(d.first) == lost.Amount.Minor })
+		if p := d.row(lost); !p.Credited() || !strings.Contains(string(genuine.body), p.ProviderReference) || p.ProviderReference == "" {
+			t.Errorf("it is %s with receipt %q", p.Status, p.ProviderReference)
 		}
 	})
 }

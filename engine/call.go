@@ -128,7 +128,7 @@ func (w *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r prov
 		r, err = p.Submit(ctx, *q)
 	} else {
 		r, err = p.Check(ctx, provider.Query{Client: q.Client, ID: q.ID, Reference: q.Reference, Method: q.Method, Country: q.Country,
-			Phone: q.Phone, Amount: q.Amount, CallbackURL: q.CallbackURL, Handle: t.Step.Handle, CallbackBody: t.Step.CallbackBody})
+			Phone: knownPhone(q.Phone), Amount: q.Amount, CallbackURL: q.CallbackURL, Handle: t.Step.Handle, CallbackBody: t.Step.CallbackBody})
 	}
 	if err == nil && !r.Outcome.Known() {
 		err = fmt.Errorf("engine: the adapter returned the unknown outcome %q", provider.CleanText(string(r.Outcome), provider.MaxCode))

@@ -21,6 +21,15 @@ func (k Keys) ErasedPhone(phone string) string {
 	return ErasedMark + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
 }
 
+// knownPhone returns a row's phone, "" if it was erased: what a row has instead proves nothing
+// about the number that an operator names.
+func knownPhone(phone string) string {
+	if strings.HasPrefix(phone, ErasedMark) {
+		return ""
+	}
+	return phone
+}
+
 // ErasedHash returns the body hash and body version of an erased row.
 func (k Keys) ErasedHash(hash [32]byte, version int) ([32]byte, int) {
 	return [32]byte(k.derive("erased body", hash[:])), version + erasedVersions

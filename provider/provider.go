@@ -94,7 +94,7 @@ type Query struct {
 	Reference   till.ID
 	Method      string
 	Country     string
-	Phone       string
+	Phone       string // "" if the person's data was erased
 	Amount      till.Money
 	CallbackURL string // for an operator that answers a query by a callback
 
