@@ -119,7 +119,7 @@ func (f *CaseDetail) read(ctx context.Context, tx *store.Tx) (err error) {
 	if err != nil {
 		return err
 	}
-	f.Suspended = aside[ref]
+	f.Suspended = aside[ref].Held()
 	if f.Owed, err = tx.OwedFor(ctx, ref); err != nil {
 		return err
 	}

@@ -158,7 +158,7 @@ func (s *Story) readOpen(ctx context.Context, tx *store.Tx, ref store.Ref) (err 
 		if err != nil {
 			return err
 		}
-		s.Aside = aside[ref]
+		s.Aside = aside[ref].Held()
 	}
 	if !s.ReversedAt.IsZero() || !s.LateAt.IsZero() {
 		s.Owed, err = tx.OwedFor(ctx, ref)

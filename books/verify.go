@@ -128,6 +128,9 @@ func (v *verifier) verifyRows(ctx context.Context) error {
 	if err := v.verifyReceipts(ctx); err != nil {
 		return err
 	}
+	if err := v.verifySuspense(ctx); err != nil {
+		return err
+	}
 	v.client, v.keptHeads = till.House, v.heads[till.House]
 	delete(v.heads, till.House)
 	if err := v.verifyAudit(ctx); err != nil {

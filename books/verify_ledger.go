@@ -147,3 +147,16 @@ func (v *verifier) verifyEntries(ctx context.Context) error {
 		}
 	}
 }
+
+// verifySuspense proves of I1 that no payment took more out of suspense than was put there
+// for it. Few postings are in suspense.
+func (v *verifier) verifySuspense(ctx context.Context) error {
+	return v.view(ctx, func(tx *store.Tx) error {
+		refs, by, err := tx.OverdrawnSuspense(ctx, v.o.MaxProblems)
+		for i, ref := range refs {
+			v.client = ref.Client
+			v.problem("I1", ref.ID, "%s %s more were taken out of suspense than were put there for it", by[i].Value(), by[i].Currency)
+		}
+		return err
+	})
+}

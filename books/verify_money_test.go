@@ -95,6 +95,8 @@ func TestVerifyFindsMoneyThatIsBroken(t *testing.T) {
 		{"I1", "a reversal out of nowhere", `DELETE FROM postings WHERE account = 'receivable' AND entry_id = ` + entry("none", "reversal")},
 		{"I1", "a reversal that only the operator saw", `UPDATE postings SET account = 'suspense' WHERE account = 'receivable' AND entry_id = ` + entry("none", "reversal")},
 
+		{"I1", "money out of suspense that was never there", `UPDATE postings SET account = 'suspense', connection = '' WHERE account = 'operator' AND kind = 'collection' AND payment_id = ` + of("plain")},
+
 		{"I2", "a fee that was not taken", `DELETE FROM facts WHERE` + fact("fee", "fee")},
 		{"I2", "a fee of another amount", `UPDATE payments SET fee = 99 WHERE id = ` + of("fee")},
 		{"I2", "a fee that nobody asked for", `UPDATE payments SET fee = 0 WHERE id = ` + of("fee")},

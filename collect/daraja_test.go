@@ -388,7 +388,9 @@ func TestTheCallbackOfAnErasedPaymentIsNotAnothers(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Nothing is asked about it any more, or it could not be erased.
-		over := func(tx *store.Tx) error { return tx.DeleteSteps(ctx, []store.Ref{{Client: lost.ClientID, ID: lost.ID}}) }
+		over := func(tx *store.Tx) error {
+			return tx.DeleteSteps(ctx, []store.Ref{{Client: lost.ClientID, ID: lost.ID}})
+		}
 		if err := d.store.Update(ctx, over); err != nil {
 			t.Fatal(err)
 		}

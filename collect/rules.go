@@ -14,7 +14,7 @@ import (
 // rules is what an answer means to payments. It implements engine.Rules.
 type rules struct {
 	*engine.Recording[*store.PaymentRow]
-	suspended map[store.Ref]till.Money // money in suspense, before and in this batch
+	suspended map[store.Ref]store.Suspended // money that was put aside, before and in this batch
 }
 
 func newRules(b *engine.Recording[*store.PaymentRow]) engine.Rules[*store.PaymentRow] {
@@ -49,6 +49,7 @@ func (b *rules) OnFailure(ctx context.Context, p *store.PaymentRow, a *engine.An
 	case p.Status.Final():
 		if a.Action == engine.Resolve {
 			b.RecordResolution(p, a)
+			return b.giveBack(ctx, p, a, "given back outside, by the word of "+a.By)
 		}
 	default:
 		if a.Action != engine.Resolve {
@@ -62,6 +63,7 @@ func (b *rules) OnFailure(ctx context.Context, p *store.PaymentRow, a *engine.An
 		}
 		if a.Action == engine.Resolve {
 			b.RecordResolution(p, a)
+			return b.giveBack(ctx, p, a, "given back outside, by the word of "+a.By)
 		}
 	}
 	return nil
@@ -157,7 +159,8 @@ func (b *rules) hadCase(ctx context.Context, p *store.PaymentRow, kind string) (
 func (b *rules) credit(ctx context.Context, p *store.PaymentRow, a *engine.Answer) error {
 	late := p.Status.Final()
 	var suspended int64
-	if held, found := b.suspended[a.Ref]; found && held.Currency == p.Amount.Currency {
+	held := b.suspended[a.Ref].Held()
+	if held.Currency == p.Amount.Currency {
 		suspended = held.Minor
 	}
 	w, err := b.Wallet(ctx, p.ClientID, p.Amount.Currency)
@@ -194,6 +197,11 @@ func (b *rules) credit(ctx context.Context, p *store.PaymentRow, a *engine.Answe
 		}
 		b.Fact(p, store.FactFee, &fee)
 	}
+	if suspended == 0 {
+		if err := b.giveBack(ctx, p, a, "the money came in "+p.Amount.Currency); err != nil {
+			return err
+		}
+	}
 	if err := b.CloseStrays(ctx, p); err != nil {
 		return err
 	}
@@ -226,5 +234,29 @@ func (b *rules) suspend(p *store.PaymentRow, a *engine.Answer, kind, why string)
 	e.CreatedAt = b.Heads[p.ClientID].NextTime()
 	e.ID = till.NewID(e.CreatedAt)
 	b.AddEntry(&e, fmt.Sprintf("%s %s put aside: %s", reported.Value(), reported.Currency, why))
-	b.suspended[a.Ref] = reported
+	b.suspended[a.Ref] = store.Suspended{Came: reported, Left: reported.Minor}
+}
+
+// levelGiveBack is the level from which on money in suspense is given back. An older program
+// would take it from there again if the payment were credited after all.
+const levelGiveBack = 3
+
+// giveBack takes money out of suspense that will not be the client's: a person ended the
+// payment as failed, or it was paid in its own currency, and the report of another was wrong.
+func (b *rules) giveBack(ctx context.Context, p *store.PaymentRow, a *engine.Answer, why string) error {
+	aside := b.suspended[a.Ref]
+	held := aside.Held()
+	if held.IsZero() {
+		return nil
+	}
+	if level, err := b.Tx.InstallationLevel(ctx); err != nil || level < levelGiveBack {
+		return err
+	}
+	e := ledger.GiveBack(&p.Payment, held)
+	e.CreatedAt = b.Heads[p.ClientID].NextTime()
+	e.ID = till.NewID(e.CreatedAt)
+	b.AddEntry(&e, fmt.Sprintf("%s %s put aside no more: %s", held.Value(), held.Currency, why))
+	aside.Left = 0
+	b.suspended[a.Ref] = aside
+	return nil
 }

@@ -9,6 +9,7 @@
 //
 //	Settle    operator −5000   wallet   +5000   the customer paid
 //	Suspend   operator −7000   suspense +7000   paid, but not what we asked for
+//	GiveBack  suspense −7000   operator +7000   given back outside
 //	TakeFee   wallet     −75   fees       +75   our own, of money that came in
 //	Reverse   operator +5000   wallet   −3000   the operator took it back; what
 //	                       receivable   −2000   the wallet lacks is owed to us

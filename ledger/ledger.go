@@ -152,6 +152,16 @@ func Suspend(p *till.Payment, reported till.Money) Entry {
 	return e
 }
 
+// GiveBack returns the entry for money in suspense that is not the client's: it was given
+// back outside, or a report of it was wrong. The operator holds it for us no longer.
+func GiveBack(p *till.Payment, aside till.Money) Entry {
+	e := Suspend(p, aside)
+	for i := range e.Postings {
+		e.Postings[i].Amount = -e.Postings[i].Amount
+	}
+	return e
+}
+
 func entryOf(p *till.Payment, kind EntryKind) Entry {
 	return Entry{
 		ClientID: p.ClientID, Kind: kind, Currency: p.Amount.Currency,

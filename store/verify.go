@@ -55,7 +55,7 @@ var countIdempotencyKeys = db.Define(db.SQL{Name: "verify.countIdempotencyKeys",
 var selectMoneyEntries = db.Define(db.SQL{Name: "verify.selectMoneyEntries",
 	SQLite: `SELECT id, coalesce(payment_id, payout_id), type, created_at FROM transactions WHERE client_id = $1 AND id BETWEEN $2 AND $3
 		UNION ALL SELECT entry_id, coalesce(payment_id, payout_id), kind, created_at FROM postings WHERE client_id = $4 AND entry_id BETWEEN $5 AND $6
-		AND (suspended = 1 OR (kind = 'late_payout' OR kind = 'collection_reversal') AND account = 'operator')`})
+		AND (kind = 'suspense' AND account = 'suspense' OR (kind = 'late_payout' OR kind = 'collection_reversal') AND account = 'operator')`})
 
 // The reads in this file serve a check of the whole database. Each returns
 // one slice of rows with what belongs to them, from one snapshot; what must
@@ -347,6 +347,24 @@ type MoneyEntry struct {
 	ID, PaymentID till.ID // PaymentID: of the payment or payout
 	Kind          string
 	CreatedAt     till.Time
+}
+
+var overdrawnSuspense = db.Define(db.SQL{Name: "verify.overdrawnSuspense",
+	SQLite: `SELECT client_id, payment_id, currency, CAST(sum(amount) AS BIGINT) FROM postings
+		WHERE account = 'suspense' GROUP BY currency, client_id, payment_id HAVING sum(amount) < 0 LIMIT $1`})
+
+// OverdrawnSuspense returns payments for which more was taken out of suspense than was put
+// there, and by how much.
+func (tx *Tx) OverdrawnSuspense(ctx context.Context, limit int) (refs []Ref, by []till.Money, err error) {
+	err = tx.db.Query(ctx, overdrawnSuspense, []any{limit}, func(r db.Row) error {
+		var ref Ref
+		var m till.Money
+		err := r.Scan(idDest(&ref.Client), idDest(&ref.ID), &m.Currency, &m.Minor)
+		m.Minor = -m.Minor
+		refs, by = append(refs, ref), append(by, m)
+		return err
+	})
+	return refs, by, err
 }
 
 // MoneyEntries returns a client's money decisions made after one moment and

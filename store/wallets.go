@@ -62,10 +62,14 @@ var insertEntries = defineByClient(1, db.SQL{Name: "wallets.insertEntries",
 	Arrays: true})
 
 var selectSuspended = defineByClient(1, db.SQL{Name: "wallets.selectSuspended",
-	SQLite: `SELECT amount, currency FROM postings WHERE client_id = $1 AND payment_id = $2 AND suspended = 1`,
+	SQLite: `SELECT amount, currency, ` + leftAside + ` FROM postings s WHERE client_id = $1 AND payment_id = $2 AND suspended = 1`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
-		LATERAL (SELECT amount, currency FROM postings WHERE client_id = u.a1 AND payment_id = u.a2 AND suspended = 1 OFFSET 0) AS found`,
+		LATERAL (SELECT amount, currency, ` + leftAside + ` FROM postings s WHERE client_id = u.a1 AND payment_id = u.a2 AND suspended = 1 OFFSET 0) AS found`,
 	Arrays: true})
+
+// leftAside is what is still in suspense of the money that a posting s put aside.
+const leftAside = `(SELECT CAST(coalesce(sum(o.amount), 0) AS BIGINT) FROM postings o
+		WHERE o.account = 'suspense' AND o.currency = s.currency AND o.client_id = s.client_id AND o.payment_id = s.payment_id)`
 
 var selectOwedFor = db.Define(db.SQL{Name: "wallets.selectOwedFor",
 	SQLite: `SELECT p.kind, -p.amount, p.currency, p.created_at FROM facts f JOIN postings p ON p.client_id = f.client_id AND p.entry_id = f.entry_id
@@ -94,10 +98,9 @@ var insertAdjustment = db.Define(db.SQL{Name: "adjustments.insert",
 	SQLite: `INSERT INTO adjustments (client_id, id, entry_id, currency, amount, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`})
 
 var sumPutAside = db.Define(db.SQL{Name: "wallets.sumPutAside",
-	SQLite: `SELECT s.currency, CAST(sum(s.amount) AS BIGINT), count(*) FROM postings s WHERE s.account = 'suspense' AND s.suspended = 1
-		AND NOT EXISTS (SELECT 1 FROM transactions t JOIN postings o ON o.client_id = t.client_id AND o.entry_id = t.id AND o.account = 'suspense'
-			WHERE t.client_id = s.client_id AND t.payment_id = s.payment_id AND t.money_in = 1)
-		GROUP BY s.currency ORDER BY s.currency`})
+	SQLite: `SELECT a.currency, CAST(sum(a.amount) AS BIGINT), count(*) FROM (SELECT currency, sum(amount) AS amount FROM postings
+			WHERE account = 'suspense' GROUP BY currency, client_id, payment_id HAVING sum(amount) <> 0) AS a
+		GROUP BY a.currency ORDER BY a.currency`})
 
 func scanWallet(r db.Row) (*ledger.Wallet, error) {
 	w := &ledger.Wallet{}
@@ -190,7 +193,7 @@ func (tx *Tx) InsertEntries(ctx context.Context, entries []*ledger.Entry) error 
 				continue
 			}
 			var suspended any
-			if e.Kind == ledger.Suspense && p.Account.Kind == ledger.SuspenseAccount {
+			if e.Kind == ledger.Suspense && p.Account.Kind == ledger.SuspenseAccount && p.Amount > 0 {
 				suspended = 1
 			}
 			args = append(args, []any{e.ClientID[:], e.ID[:], string(p.Account.Kind), p.Account.Connection, e.Currency, p.Amount,
@@ -200,17 +203,31 @@ func (tx *Tx) InsertEntries(ctx context.Context, entries []*ledger.Entry) error 
 	return tx.db.Defer(insertEntries, args)
 }
 
-// Suspended returns what Suspend entries put aside for which of the payments.
-func (tx *Tx) Suspended(ctx context.Context, refs []Ref) (map[Ref]till.Money, error) {
+// Suspended is money that came in for a payment and was not what it asked for.
+type Suspended struct {
+	Came till.Money
+	Left int64 // what is still in suspense of it
+}
+
+// Held returns what is still in suspense, zero if nothing is.
+func (s Suspended) Held() till.Money {
+	if s.Left == 0 {
+		return till.Money{}
+	}
+	return till.Money{Minor: s.Left, Currency: s.Came.Currency}
+}
+
+// Suspended returns what was ever put aside for which of the payments.
+func (tx *Tx) Suspended(ctx context.Context, refs []Ref) (map[Ref]Suspended, error) {
 	args := make([][]any, len(refs))
 	for i := range refs {
 		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
 	}
-	out := make(map[Ref]till.Money)
+	out := make(map[Ref]Suspended)
 	err := tx.db.QueryEach(ctx, selectSuspended, args,
 		func(i int, r db.Row) error {
-			var m till.Money
-			err := r.Scan(&m.Minor, &m.Currency)
+			var m Suspended
+			err := r.Scan(&m.Came.Minor, &m.Came.Currency, &m.Left)
 			out[refs[i]] = m
 			return err
 		})
@@ -288,8 +305,8 @@ func (tx *Tx) InsertAdjustment(ctx context.Context, a *Adjustment) error {
 	return err
 }
 
-// Aside is money that came in, is not what was asked for, and was not credited
-// since.
+// Aside is money that came in, is not what was asked for, and was neither credited nor
+// given back since.
 type Aside struct {
 	Currency string
 	Minor    int64

@@ -15,7 +15,8 @@ import (
 //
 //	1  what all releases before the level wrote
 //	2  bytes that a later generation of the installation's secret sealed
-const Level = 2
+//	3  money in suspense that was given back
+const Level = 3
 
 // levelPrefix begins the row that a raised level leaves among the migrations. The row is
 // not rolling. So a program that does not know the level stops, and does not start, as
