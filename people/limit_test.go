@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"till"
+	"till/internal/seal"
 )
 
 // Six wrong passwords wait, and the right one works after the pause. The pause
@@ -212,6 +213,29 @@ func TestADeviceThatIsKnownWaitsForNoStranger(t *testing.T) {
 		w.must(err)
 		if w.pass(DeviceWindow); w.p.DeviceIsOf(known.Tokens[1], login) {
 			t.Error("the device is known for ever")
+		}
+	})
+}
+
+// A device token ends with the key that sealed it: who has that key could write one
+// for each guess, and never wait.
+func TestADeviceEndsWithTheKeyThatSealedIt(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		keys := map[int][]byte{1: []byte("a secret for tests"), 2: []byte("another secret of tests")}
+		ring, err := seal.NewRing(keys, 1, nil)
+		w.must(err)
+		w.p = w.people(Config{Ring: ring})
+		const login = "brice@shop.example"
+		w.join(w.client.ID, till.RoleCashier, login)
+		var written []string
+		for range freeGuesses + 1 {
+			written = append(written, w.p.NewDevice(login))
+		}
+		w.must(ring.Set(keys, 2, []int{1}))
+		for n, token := range written {
+			_, err := w.p.SignIn(w.ctx(), Visit{Address: home.Address, Tokens: []string{token}}, login, otherPassword, false)
+			w.want(err, map[bool]RefusalCode{true: WrongCredentials, false: WaitFirst}[n < freeGuesses])
 		}
 	})
 }

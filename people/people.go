@@ -103,7 +103,7 @@ func New(c Config) (*People, error) {
 	if p.steps, err = c.Ring.BriefSealer(stepLabel); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
-	if p.devices, err = c.Ring.Sealer(deviceLabel); err != nil {
+	if p.devices, err = c.Ring.BriefSealer(deviceLabel); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
 	if p.codeKey, err = seal.Key(c.Secret, codeLabel); err != nil {
