@@ -211,9 +211,10 @@ func (p *People) invitation(ctx context.Context, v Visit, token string) (inv *st
 	return inv, nil
 }
 
-// stillGiven reports whether the maker of a link could make it now. A reset
-// gives no role that the person got after it was made: who made it may not give
-// that one. The command line may do anything.
+// stillGiven reports whether the maker of a link could make it now: people of a
+// suspended merchant give no access. A reset gives no role that the person got
+// after it was made: who made it may not give that one. The command line may do
+// anything.
 func (p *People) stillGiven(ctx context.Context, tx *store.Tx, inv *store.Invitation) (bool, error) {
 	var maker []till.Membership
 	id, isPerson := till.PersonOfActor(inv.InvitedBy)
@@ -227,6 +228,9 @@ func (p *People) stillGiven(ctx context.Context, tx *store.Tx, inv *store.Invita
 		}
 		if !mayInvite(maker, inv) {
 			return false, nil
+		}
+		if suspended, err := suspended(ctx, tx, inv.Client); err != nil || suspended {
+			return false, err
 		}
 	}
 	if inv.Kind != string(KindReset) {
@@ -243,6 +247,18 @@ func (p *People) stillGiven(ctx context.Context, tx *store.Tx, inv *store.Invita
 		}
 	}
 	return inside || !isPerson, nil
+}
+
+// suspended reports whether a merchant is; the house never is.
+func suspended(ctx context.Context, tx *store.Tx, client till.ID) (bool, error) {
+	if client == till.House {
+		return false, nil
+	}
+	c, err := tx.Client(ctx, client)
+	if err != nil {
+		return false, err
+	}
+	return c.Suspended, nil
 }
 
 // mayInvite reports whether somebody with these roles may make a link like

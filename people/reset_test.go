@@ -41,6 +41,7 @@ func TestAResetLinkEndsWithWhatMadeItHarmless(t *testing.T) {
 		{"the maker's role is gone", func(w *world, owner, _ Entry, _ *till.Client) {
 			w.must(w.p.SetRoleAs(w.ctx(), "cli:root", w.client.ID, owner.Session.Person.ID, ""))
 		}, LinkWithdrawn},
+		{"the merchant is suspended", func(w *world, _, _ Entry, _ *till.Client) { w.suspend(true) }, LinkWithdrawn},
 		{"the maker is disabled", func(w *world, owner, _ Entry, _ *till.Client) {
 			w.must(w.p.SetDisabledAs(w.ctx(), "cli:root", owner.Session.Person.ID, true))
 		}, LinkWithdrawn},
@@ -114,6 +115,28 @@ func TestLoginsAreNotListedBehindALink(t *testing.T) {
 	})
 }
 
+// While a merchant is suspended, its people's links let nobody in. Those of whoever
+// runs the service do.
+func TestLinksOfASuspendedMerchantWait(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		owner, _, _ := w.secured(w.client.ID, till.RoleOwner, "awa@shop.example")
+		_, token, err := w.p.Invite(w.ctx(), owner.Session, w.client, till.RoleOwner, "Brice", "")
+		w.must(err)
+		_, fromHouse, err := w.p.InviteAs(w.ctx(), "cli:root", w.client.ID, till.RoleOwner, "Chantal", "")
+		w.must(err)
+		join := func(token, login string) error {
+			_, err := w.p.Join(w.ctx(), home, token, Joining{Login: login, Name: "Somebody", Language: "fr", Password: goodPassword})
+			return err
+		}
+		w.suspend(true)
+		w.want(join(token, "brice@shop.example"), LinkWithdrawn)
+		w.must(join(fromHouse, "chantal@shop.example"))
+		w.suspend(false)
+		w.must(join(token, "brice@shop.example"))
+	})
+}
+
 // The person sees that somebody could take their place.
 func TestThePersonSeesAnOpenReset(t *testing.T) {
 	t.Parallel()
@@ -148,4 +171,10 @@ func (w *world) accept(e Entry, client till.ID, role till.Role) {
 	w.must(err)
 	_, err = w.p.Accept(w.ctx(), home, e.Session, token)
 	w.must(err)
+}
+
+// suspend suspends the merchant, or lets it in again.
+func (w *world) suspend(on bool) {
+	w.Helper()
+	w.must(w.s.Update(w.ctx(), func(tx *store.Tx) error { return tx.SetSuspended(w.ctx(), w.client.ID, on) }))
 }
