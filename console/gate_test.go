@@ -47,16 +47,20 @@ func TestABodyIsBoundedWhateverItsMethod(t *testing.T) {
 	w := newWorld(t, sqlite())
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 		for _, path := range []string{w.path("/payments.csv"), w.path("/payments/export"), w.path("/audit.csv"), Prefix + "/enter", Prefix + "/me"} {
-			body := &countingReader{}
-			head := "--x\r\nContent-Disposition: form-data; name=\"for\"; filename=\"f\"\r\n\r\n"
-			r := httptest.NewRequest(method, "http://localhost:8080"+path, io.MultiReader(strings.NewReader(head), body))
-			r.RemoteAddr = "127.0.0.1:50000"
-			r.Header.Set("Cookie", "till=token")
-			r.Header.Set("Sec-Fetch-Site", "same-origin")
-			r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
-			w.do(r)
-			if body.n > 4*maxForm {
-				t.Errorf("%s %s: %d bytes were read", method, path, body.n)
+			for kind, head := range map[string]string{
+				"multipart/form-data; boundary=x":   "--x\r\nContent-Disposition: form-data; name=\"for\"; filename=\"f\"\r\n\r\n",
+				"application/x-www-form-urlencoded": "for=",
+			} {
+				body := &countingReader{}
+				r := httptest.NewRequest(method, "http://localhost:8080"+path, io.MultiReader(strings.NewReader(head), body))
+				r.RemoteAddr = "127.0.0.1:50000"
+				r.Header.Set("Cookie", "till=token")
+				r.Header.Set("Sec-Fetch-Site", "same-origin")
+				r.Header.Set("Content-Type", kind)
+				w.do(r)
+				if body.n > 4*maxForm {
+					t.Errorf("%s %s: %d bytes were read of %s", method, path, body.n, kind)
+				}
 			}
 		}
 	}
@@ -321,27 +325,31 @@ func TestSlowReadersOfTablesHoldUpNobodyElse(t *testing.T) {
 		r.Header.Set("Cookie", "till="+name)
 		return r
 	}
-	slow := &slowReader{began: make(chan struct{}, 2), end: make(chan struct{})}
-	ended := make(chan struct{})
-	for name, path := range map[string]string{"a": "/payments.csv", "b": "/audit.csv"} {
-		go func() {
-			w.console.ServeHTTP(&slowReader{httptest.NewRecorder(), slow.began, slow.end}, ask(name, path))
-			ended <- struct{}{}
-		}()
-	}
-	<-slow.began
-	<-slow.began
-	for _, path := range []string{"/payments.csv", "/audit.csv", "/wallets/XAF/statement.csv"} {
-		if a := w.do(ask("c", path)); a.Code != http.StatusOK && a.Code != http.StatusNotFound {
-			t.Errorf("%s of somebody else is answered %d", path, a.Code)
+	for _, path := range []string{"/payments.csv", "/audit.csv"} { // as many as are made at once
+		slow := &slowReader{began: make(chan struct{}, maxCSVs), end: make(chan struct{})}
+		ended := make(chan struct{})
+		for _, name := range []string{"a", "b"} {
+			go func() {
+				w.console.ServeHTTP(&slowReader{httptest.NewRecorder(), slow.began, slow.end}, ask(name, path))
+				ended <- struct{}{}
+			}()
+		}
+		for range maxCSVs {
+			<-slow.began
+		}
+		for _, other := range []string{"/payments.csv", "/audit.csv", "/wallets/XAF/statement.csv"} {
+			if a := w.do(ask("c", other)); a.Code != http.StatusOK && a.Code != http.StatusNotFound {
+				t.Errorf("beside slow readers of %s, %s of somebody else is answered %d", path, other, a.Code)
+			}
+		}
+		if a := w.do(ask("a", path)); a.Code != http.StatusTooManyRequests {
+			t.Errorf("a second table is answered %d", a.Code)
+		}
+		close(slow.end)
+		for range maxCSVs {
+			<-ended
 		}
 	}
-	if a := w.do(ask("a", "/payments.csv")); a.Code != http.StatusTooManyRequests {
-		t.Errorf("a second table is answered %d", a.Code)
-	}
-	close(slow.end)
-	<-ended
-	<-ended
 }
 
 // timed notes how long a body may take.

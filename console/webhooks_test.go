@@ -116,7 +116,7 @@ func TestAWebhookThatFails(t *testing.T) {
 				signed.Store(r.Header.Get(webhook.HeaderSignature), true)
 				if broken.Load() {
 					a.WriteHeader(http.StatusInternalServerError)
-					_, _ = io.WriteString(a, hostile)
+					_, _ = io.WriteString(a, hostile+" 242061230001") // as one that sends back what it got
 				}
 			}))
 			defer shop.Close()

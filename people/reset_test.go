@@ -38,6 +38,12 @@ func TestAResetLinkEndsWithWhatMadeItHarmless(t *testing.T) {
 				return tx.SetMembership(w.ctx(), &till.Membership{Client: second.ID, Person: cashier.Session.Person.ID, Role: till.RoleOwner, GrantedAt: w.clock.Now(), GrantedBy: "cli:root"})
 			}))
 		}, LinkWithdrawn},
+		{"another role that the release before gave", func(w *world, _, cashier Entry, _ *till.Client) {
+			w.pass(time.Second)
+			w.must(w.s.Update(w.ctx(), func(tx *store.Tx) error {
+				return tx.SetMembership(w.ctx(), &till.Membership{Client: w.client.ID, Person: cashier.Session.Person.ID, Role: till.RoleOwner, GrantedAt: w.clock.Now(), GrantedBy: "cli:root"})
+			}))
+		}, LinkWithdrawn},
 		{"the maker's role is gone", func(w *world, owner, _ Entry, _ *till.Client) {
 			w.must(w.p.SetRoleAs(w.ctx(), "cli:root", w.client.ID, owner.Session.Person.ID, ""))
 		}, LinkWithdrawn},
