@@ -60,7 +60,7 @@ func ReadGauges(ctx context.Context, tx *store.Tx) ([]Gauge, error) {
 	g := &gaugeReader{ctx: ctx, tx: tx}
 	for _, read := range []func() error{
 		func() error { return g.open(till.SubjectPayment) }, func() error { return g.open(till.SubjectPayout) },
-		g.steps, g.wallets, g.suspense, g.cases, g.strays, g.lags, g.endpoints, g.holds, g.instances, g.statements, g.backups,
+		g.steps, g.wallets, g.suspense, g.cases, g.strays, g.lags, g.endpoints, g.holds, g.instances, g.statements, g.verifications, g.backups,
 	} {
 		if err := read(); err != nil {
 			return nil, err
@@ -246,6 +246,24 @@ func (g *gaugeReader) statements() error {
 	for k, n := range counts {
 		g.add("statement_differences", float64(n), k[0], k[1])
 	}
+	return err
+}
+
+// verifications tells when the books were verified and what the last run found, whoever ran
+// it. A database that was never verified says so.
+func (g *gaugeReader) verifications() error {
+	sound, broken, err := g.tx.LastVerified(g.ctx)
+	if err != nil {
+		return err
+	}
+	g.add("verify_timestamp_seconds", unixSeconds(sound), "sound")
+	g.add("verify_timestamp_seconds", unixSeconds(broken), "broken")
+	last, err := g.tx.LastVerification(g.ctx)
+	problems := int64(0)
+	if last != nil {
+		problems = last.Problems
+	}
+	g.add("verify_problems", float64(problems))
 	return err
 }
 

@@ -127,3 +127,35 @@ func TestGaugesAreTheBooks(t *testing.T) {
 		}
 	})
 }
+
+// Whoever verified the books, the gauges say it; they are there before the first time.
+func TestVerificationsAreShownWhoeverRanThem(t *testing.T) {
+	t.Parallel()
+	noon := till.TimeOf(time.Date(2026, 11, 17, 12, 0, 0, 0, time.UTC))
+	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		expect := func(when string, sound, broken till.Time, problems float64) {
+			t.Helper()
+			g := readGauges(t, s)
+			for name, want := range map[string]float64{
+				"verify_timestamp_seconds{sound}": float64(sound) / 1e6, "verify_timestamp_seconds{broken}": float64(broken) / 1e6, "verify_problems{}": problems,
+			} {
+				if got, found := g[name]; !found || got != want {
+					t.Errorf("%s: %s is %v (%v), want %v", when, name, got, found, want)
+				}
+			}
+		}
+		note := func(at till.Time, r books.Report) {
+			t.Helper()
+			clock.Set(at)
+			if err := books.NoteVerification(t.Context(), s, &r, at, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect("before the first", 0, 0, 0)
+		one, two := noon.Add(time.Hour), noon.Add(2*time.Hour)
+		note(one, books.Report{Problems: []books.Problem{{Invariant: "I3"}}, Omitted: 1})
+		expect("after a broken one", 0, one, 2)
+		note(two, books.Report{})
+		expect("after a sound one", two, one, 0)
+	})
+}

@@ -43,7 +43,7 @@ var dashboards = []dashboard{
 	{"money.json", "Till: money", "What is undecided, late, aside or unreconciled, from the books. Amounts are in minor units.", []row{
 		{"Look here first", false, []panel{
 			{"Oldest unknown", "s", "How long money may have moved without our knowing the outcome. Payouts page after half an hour, payments after a day.", one(`max by (kind, connection) (till_oldest_unknown_seconds)`, "{{kind}} {{connection}}"), stat, 1800, 8},
-			{"Broken invariants", "short", "What the daily verify has found; anything but 0 wakes somebody.", one(`max(till_verify_problems)`, "problems"), stat, 1, 4},
+			{"Broken invariants", "short", "What the last verify has found; anything but 0 wakes somebody.", one(`max(till_verify_problems)`, "problems"), stat, 1, 4},
 			{"Open cases", "short", "What waits for a person.", one(`sum(max by (kind) (till_cases_open))`, "cases"), stat, 1, 4},
 			{"Strays", "short", "Money that names us and that nobody has.", one(`sum(max by (connection, direction) (till_strays_open)) or vector(0)`, "strays"), stat, 1, 4},
 			{"Payouts held", "short", "1 while no new payouts are taken.", one(`max(till_payouts_held)`, "held"), stat, 1, 4},
@@ -75,7 +75,7 @@ var dashboards = []dashboard{
 			{"Statements compared until", "dateTimeFromNow", "The end of the last operator's statement that was compared.", one(`1000 * max by (connection) (till_statement_until_timestamp_seconds)`, "{{connection}}"), stat, 0, 6},
 			{"Differences left", "short", "What the comparisons with operators' statements have left.", one(`max by (connection, class) (till_statement_differences) or vector(0)`, "{{connection}} {{class}}"), line, 1, 6},
 			{"Unreconciled money", "short", "How far both sides lie apart.", one(`max by (connection, class, currency) (till_statement_difference_minor) or vector(0)`, "{{connection}} {{class}} {{currency}}"), line, 1, 6},
-			{"Verified", "dateTimeFromNow", "When the service last verified its books.", one(`1000 * max by (result) (till_verify_timestamp_seconds)`, "{{result}}"), stat, 0, 6},
+			{"Verified", "dateTimeFromNow", "When the books were last verified.", one(`1000 * max by (result) (till_verify_timestamp_seconds)`, "{{result}}"), stat, 0, 6},
 			{"Backup and drill", "dateTimeFromNow", "When the last good backup and the last good drill ended (SQLite), and when PostgreSQL last archived its log.", []query{
 				{`1000 * max(till_backup_timestamp_seconds{result="ok"})`, "backup"}, {`1000 * max(till_drill_timestamp_seconds{result="ok"})`, "drill"}, {`1000 * max(till_archive_timestamp_seconds{result="ok"})`, "archive"}}, stat, 0, 6},
 			{"Size of the last backup", "bytes", "It grows with the database.", one(`max(till_backup_bytes)`, "backup"), stat, 0, 6},

@@ -134,7 +134,7 @@ var Table = []Metric{
 	{"payouts_held", Gauge, "", "", "1 if no new payouts are taken.", true},
 	{"restored_timestamp_seconds", Gauge, "", "", "When an old database was put back that is not released yet; 0 if there is none.", true},
 	{"instances", Gauge, "version", "version: of the instances that were seen within a minute", "Instances that run.", true},
-	{"verify_timestamp_seconds", Gauge, "result", "result: sound, broken", "When the books were last verified by the service.", true},
+	{"verify_timestamp_seconds", Gauge, "result", "result: sound, broken", "When a verify last found the books sound, and when one last found them broken, whoever ran it; 0 if none did.", true},
 	{"verify_problems", Gauge, "", "", "Invariants that the last verify found broken.", true},
 	{"statement_until_timestamp_seconds", Gauge, "connection", byConnection, "The end of the latest operator's statement that was compared.", true},
 	{"statement_differences", Gauge, "connection class", byConnection + "; class: those of `till reconcile`", "Differences that the comparisons of statements have left.", true},

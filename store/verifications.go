@@ -17,6 +17,9 @@ var deleteVerifications = db.Define(db.SQL{Name: "verifications.deleteOld",
 var selectVerification = db.Define(db.SQL{Name: "verifications.selectLast",
 	SQLite: `SELECT at, began_at, problems, audit_key FROM verifications ORDER BY at DESC LIMIT 1`})
 
+var selectLastVerified = db.Define(db.SQL{Name: "verifications.selectLastWith",
+	SQLite: `SELECT max(CASE WHEN problems = 0 THEN at END), max(CASE WHEN problems > 0 THEN at END) FROM verifications`})
+
 // verificationsKept is how long the outcome of a verification is kept.
 const verificationsKept = 400 * 24 * time.Hour
 
@@ -48,4 +51,11 @@ func (tx *Tx) LastVerification(ctx context.Context) (*Verification, error) {
 		return nil, err
 	}
 	return v, nil
+}
+
+// LastVerified returns when a verification last found nothing, and when one last found
+// something; zero if none did.
+func (tx *Tx) LastVerified(ctx context.Context) (sound, broken till.Time, err error) {
+	_, err = tx.db.QueryRow(ctx, selectLastVerified, nil, intDest(&sound), intDest(&broken))
+	return sound, broken, err
 }
