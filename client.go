@@ -11,6 +11,17 @@ const (
 	Live Mode = "live"
 )
 
+// SandboxConnection is the connection that serves test clients, and nobody else.
+const SandboxConnection = "sandbox"
+
+// ModeOf says which clients a connection serves.
+func ModeOf(connection string) Mode {
+	if connection == SandboxConnection {
+		return Test
+	}
+	return Live
+}
+
 // Client is a tenant of the service.
 type Client struct {
 	ID        ID

@@ -43,13 +43,14 @@ func TestTroubles(t *testing.T) {
 		s    books.Status
 		want books.Trouble
 	}{
-		{"all is well", books.Status{Test: 1}, ""},
-		{"an operator is stopped", books.Status{Operators: []*books.OperatorStatus{{State: store.Stopped}}}, books.TroubleOperator},
-		{"something waits", books.Status{Open: []store.OpenByAge{{N: 1, Hour: 1}}}, books.TroubleOpen},
-		{"a case", books.Status{Cases: []store.OpenKind{{Count: 1}}}, books.TroubleCases},
-		{"a webhook fails", books.Status{Webhooks: store.WebhookBacklog{Failing: 1}}, books.TroubleWebhooks},
+		{"what test clients have is no trouble", books.Status{Test: books.Part{Clients: 1, Operators: []*books.OperatorStatus{{State: store.Stopped}}, Open: []store.OpenByAge{{N: 1, Day: 1, Hour: 1}},
+			Cases: []store.OpenKind{{Count: 1}}, Webhooks: store.WebhookBacklog{Failing: 1}}}, ""},
+		{"an operator is stopped", books.Status{Live: books.Part{Operators: []*books.OperatorStatus{{State: store.Stopped}}}}, books.TroubleOperator},
+		{"something waits", books.Status{Live: books.Part{Open: []store.OpenByAge{{N: 1, Hour: 1}}}}, books.TroubleOpen},
+		{"a case", books.Status{Live: books.Part{Cases: []store.OpenKind{{Count: 1}}}}, books.TroubleCases},
+		{"a webhook fails", books.Status{Live: books.Part{Webhooks: store.WebhookBacklog{Failing: 1}}}, books.TroubleWebhooks},
 		{"the books are wrong", books.Status{Verified: &store.Verification{Problems: 1}}, books.TroubleVerify},
-		{"nobody proved live books", books.Status{Live: 1}, books.TroubleUnproven},
+		{"nobody proved live books", books.Status{Live: books.Part{Clients: 1}}, books.TroubleUnproven},
 	} {
 		got := c.s.Troubles()
 		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || got[0] != c.want) {

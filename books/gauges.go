@@ -74,18 +74,18 @@ func unixSeconds(t till.Time) float64 { return float64(t) / 1e6 }
 
 func (g *gaugeReader) open(kind till.SubjectKind) error {
 	sums, err := g.tx.OpenSums(g.ctx, kind)
-	counts, minors, oldest := map[string]int64{}, map[string]int64{}, map[string]float64{}
+	counts, minors, oldest := map[string]int64{}, map[[2]string]int64{}, map[string]float64{}
 	for _, s := range sums {
 		counts[s.Connection] += s.Count
-		minors[s.Currency] += s.Minor
+		minors[[2]string{string(s.Mode), s.Currency}] += s.Minor
 		oldest[s.Connection] = max(oldest[s.Connection], g.age(s.OldestSent))
 	}
 	for connection, n := range counts {
 		g.add("open", float64(n), string(kind), connection)
 		g.add("oldest_unknown_seconds", oldest[connection], string(kind), connection)
 	}
-	for currency, n := range minors {
-		g.add("open_minor", float64(n), string(kind), currency)
+	for k, n := range minors {
+		g.add("open_minor", float64(n), string(kind), k[0], k[1])
 	}
 	return err
 }
@@ -103,23 +103,24 @@ func (g *gaugeReader) steps() error {
 func (g *gaugeReader) wallets() error {
 	sums, err := g.tx.WalletSums(g.ctx)
 	for _, w := range sums {
-		g.add("wallets_minor", float64(w.Balance), w.Currency)
-		g.add("reserved_minor", float64(w.Reserved), w.Currency)
-		g.add("owed_minor", float64(w.Owed), w.Currency)
+		g.add("wallets_minor", float64(w.Balance), string(w.Mode), w.Currency)
+		g.add("reserved_minor", float64(w.Reserved), string(w.Mode), w.Currency)
+		g.add("owed_minor", float64(w.Owed), string(w.Mode), w.Currency)
 	}
 	return err
 }
 
 func (g *gaugeReader) suspense() error {
 	sums, err := g.tx.SuspenseSums(g.ctx)
-	minors, oldest := map[string]int64{}, map[string]float64{}
+	minors, oldest := map[[2]string]int64{}, map[[2]string]float64{}
 	for _, s := range sums {
-		minors[s.Currency] += max(s.Minor, -s.Minor)
-		oldest[s.Currency] = max(oldest[s.Currency], g.age(s.Since))
+		k := [2]string{string(s.Mode), s.Currency}
+		minors[k] += max(s.Minor, -s.Minor)
+		oldest[k] = max(oldest[k], g.age(s.Since))
 	}
-	for currency, n := range minors {
-		g.add("suspense_minor", float64(n), currency)
-		g.add("suspense_oldest_seconds", oldest[currency], currency)
+	for k, n := range minors {
+		g.add("suspense_minor", float64(n), k[:]...)
+		g.add("suspense_oldest_seconds", oldest[k], k[:]...)
 	}
 	return err
 }
@@ -133,18 +134,19 @@ func (g *gaugeReader) cases() error {
 		return err
 	}
 	for _, k := range kinds {
-		g.add("cases_open", float64(k.Count), k.Kind)
-		g.add("case_oldest_seconds", g.age(k.Oldest), k.Kind)
+		g.add("cases_open", float64(k.Count), string(k.Mode), k.Kind)
+		g.add("case_oldest_seconds", g.age(k.Oldest), string(k.Mode), k.Kind)
 	}
 	operators, err := g.tx.OperatorCases(g.ctx, false)
-	counts, oldest := map[string]float64{}, map[string]float64{}
+	counts, oldest := map[[2]string]float64{}, map[[2]string]float64{}
 	for _, c := range operators {
-		counts[c.Kind]++
-		oldest[c.Kind] = max(oldest[c.Kind], g.age(c.OpenedAt))
+		k := [2]string{string(till.ModeOf(c.Connection)), c.Kind}
+		counts[k]++
+		oldest[k] = max(oldest[k], g.age(c.OpenedAt))
 	}
-	for kind, n := range counts {
-		g.add("cases_open", n, kind)
-		g.add("case_oldest_seconds", oldest[kind], kind)
+	for k, n := range counts {
+		g.add("cases_open", n, k[:]...)
+		g.add("case_oldest_seconds", oldest[k], k[:]...)
 	}
 	return err
 }
@@ -184,10 +186,10 @@ func (g *gaugeReader) lags() error {
 func (g *gaugeReader) endpoints() error {
 	states, err := g.tx.EndpointStates(g.ctx)
 	for _, e := range states {
-		g.add("webhook_endpoints", float64(e.Count), e.State)
+		g.add("webhook_endpoints", float64(e.Count), string(e.Mode), e.State)
 		if e.State != "disabled" {
-			g.add("webhook_pending", float64(e.Pending), e.State)
-			g.add("webhook_oldest_pending_seconds", g.age(e.OldestPending), e.State)
+			g.add("webhook_pending", float64(e.Pending), string(e.Mode), e.State)
+			g.add("webhook_oldest_pending_seconds", g.age(e.OldestPending), string(e.Mode), e.State)
 		}
 	}
 	return err

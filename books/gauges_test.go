@@ -2,6 +2,7 @@ package books_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -78,18 +79,18 @@ func TestGaugesAreTheBooks(t *testing.T) {
 		}
 		g := readGauges(t, s)
 		for name, want := range map[string]float64{
-			"open{payment," + storetest.Connection + "}": 2,
-			"open_minor{payment," + currency + "}":       float64(open.Amount.Minor + other.Amount.Minor),
-			"wallets_minor{" + currency + "}":            float64(paid.Amount.Minor),
-			"reserved_minor{" + currency + "}":           0,
-			"owed_minor{" + currency + "}":               0,
-			"suspense_minor{" + currency + "}":           float64(wrong.Minor),
-			"suspense_oldest_seconds{" + currency + "}":  3600,
-			"cases_open{mismatch}":                       1,
-			"case_oldest_seconds{mismatch}":              3600,
-			"payouts_held{}":                             0,
-			"restored_timestamp_seconds{}":               0,
-			"gauges_timestamp_seconds{}":                 float64(noon.Add(time.Hour)) / 1e6,
+			"open{payment," + storetest.Connection + "}":     2,
+			"open_minor{payment,test," + currency + "}":      float64(open.Amount.Minor + other.Amount.Minor),
+			"wallets_minor{test," + currency + "}":           float64(paid.Amount.Minor),
+			"reserved_minor{test," + currency + "}":          0,
+			"owed_minor{test," + currency + "}":              0,
+			"suspense_minor{test," + currency + "}":          float64(wrong.Minor),
+			"suspense_oldest_seconds{test," + currency + "}": 3600,
+			"cases_open{test,mismatch}":                      1,
+			"case_oldest_seconds{test,mismatch}":             3600,
+			"payouts_held{}":                                 0,
+			"restored_timestamp_seconds{}":                   0,
+			"gauges_timestamp_seconds{}":                     float64(noon.Add(time.Hour)) / 1e6,
 
 			"statement_until_timestamp_seconds{mtn}":                float64(noon) / 1e6,
 			"statement_differences{mtn,late}":                       3,
@@ -158,4 +159,57 @@ func TestVerificationsAreShownWhoeverRanThem(t *testing.T) {
 		note(two, books.Report{})
 		expect("after a sound one", two, one, 0)
 	})
+}
+
+// Test money is a series of its own.
+func TestTestMoneyIsApart(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		c := storetest.NewCollector(t, s)
+		minor := map[till.Mode]int64{}
+		for mode, payments := range map[till.Mode]int{till.Live: 1, till.Test: 2} {
+			client := storetest.NewClient(t, s, mode)
+			for i := range payments {
+				paid, open, other := storetest.NewPayment(t, c, client, storetest.Body{}), storetest.NewPayment(t, c, client, storetest.Body{}), storetest.NewPayment(t, c, client, storetest.Body{})
+				receipt := fmt.Sprintf("%s %d", mode, i)
+				storetest.Apply(t, c, s, open, provider.Result{Outcome: provider.Open})
+				storetest.Apply(t, c, s, paid, provider.Result{Outcome: provider.Success, Receipt: receipt})
+				storetest.Apply(t, c, s, other, provider.Result{Outcome: provider.Success, Receipt: receipt + "!", Amount: till.Money{Minor: 9, Currency: paid.Amount.Currency}})
+				minor[mode] += paid.Amount.Minor
+			}
+			insertFailingEndpoint(t, s, client.ID)
+		}
+		g := readGauges(t, s)
+		st, err := books.ReadStatus(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for mode, n := range map[till.Mode]int64{till.Live: 1, till.Test: 2} {
+			for name, want := range map[string]int64{
+				"wallets_minor{%s,XAF}": minor[mode], "reserved_minor{%s,XAF}": 0, "owed_minor{%s,XAF}": 0, "suspense_minor{%s,XAF}": 9 * n,
+				"open_minor{payment,%s,XAF}": 2 * minor[mode], "cases_open{%s,mismatch}": n, "webhook_endpoints{%s,failing}": 1, "webhook_pending{%s,failing}": 1,
+			} {
+				name = fmt.Sprintf(name, mode)
+				if got, found := g[name]; !found || got != float64(want) {
+					t.Errorf("%s is %v (%v), want %d", name, got, found, want)
+				}
+			}
+			p := st.Of(mode)
+			if p.Clients != 1 || len(p.Open) != 1 || p.Open[0].N != 2*n || len(p.Cases) != 1 || p.Cases[0].Count != n || len(p.Suspense) != 1 || p.Suspense[0].Minor != 9*n || p.Webhooks.Endpoints != 1 {
+				t.Errorf("the status of %s clients: %+v", mode, p)
+			}
+		}
+	})
+}
+
+// insertFailingEndpoint gives a client an endpoint that nothing reaches.
+func insertFailingEndpoint(t *testing.T, s *store.Store, client till.ID) {
+	t.Helper()
+	err := s.Update(t.Context(), func(tx *store.Tx) error {
+		e := till.Endpoint{ID: till.NewID(tx.Now()), ClientID: client, URL: "https://one.example.com/", Enabled: true, FailingSince: tx.Now(), Failures: till.FailingAfter, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
+		return tx.InsertEndpoint(t.Context(), &store.Endpoint{Endpoint: e, Secret: []byte("sealed")})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

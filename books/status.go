@@ -17,18 +17,31 @@ const (
 	verifyEvery      = 7 * 24 * time.Hour
 )
 
-// Status is whether everything is well, over all clients.
+// Status is whether everything is well, over all clients. Test money is apart: it is no
+// trouble, whatever becomes of it.
 type Status struct {
-	At        till.Time
+	At         till.Time
+	Live, Test Part
+	Verified   *store.Verification // nil: never
+	Unfilled   bool                // sums are still being filled in
+}
+
+// Part is what clients of one mode have with us.
+type Part struct {
+	Clients   int64
 	Operators []*OperatorStatus
 	Open      []store.OpenByAge
 	Cases     []store.OpenKind
 	Suspense  []store.Aside
 	Webhooks  store.WebhookBacklog
-	Verified  *store.Verification // nil: never
-	Unfilled  bool                // sums are still being filled in
-	Live      int64               // clients
-	Test      int64
+}
+
+// Of returns the part of a mode.
+func (s *Status) Of(mode till.Mode) *Part {
+	if mode == till.Test {
+		return &s.Test
+	}
+	return &s.Live
 }
 
 // ReadStatus reads it from one snapshot.
@@ -43,32 +56,66 @@ func ReadStatus(ctx context.Context, s *store.Store) (*Status, error) {
 
 // StatusOf is ReadStatus within a snapshot.
 func StatusOf(ctx context.Context, tx *store.Tx) (*Status, error) {
-	st := &Status{At: tx.Now()}
+	s := &Status{At: tx.Now()}
+	for _, read := range []func(context.Context, *store.Tx) error{s.readOperators, s.readOpen, s.readCases, s.readWebhooks} {
+		if err := read(ctx, tx); err != nil {
+			return nil, err
+		}
+	}
 	var err error
-	if st.Operators, err = ReadOperators(ctx, tx); err != nil {
+	if s.Verified, err = tx.LastVerification(ctx); err != nil {
 		return nil, err
 	}
-	if st.Open, err = tx.OpenByAge(ctx); err != nil {
-		return nil, err
-	}
-	if st.Cases, err = tx.OpenKinds(ctx, maxStatusCounted); err != nil {
-		return nil, err
-	}
-	if st.Suspense, err = tx.PutAside(ctx); err != nil {
-		return nil, err
-	}
-	if st.Webhooks, err = tx.WebhookBacklog(ctx, maxStatusCounted); err != nil {
-		return nil, err
-	}
-	if st.Verified, err = tx.LastVerification(ctx); err != nil {
-		return nil, err
-	}
-	if st.Live, st.Test, err = tx.CountClients(ctx); err != nil {
+	if s.Live.Clients, s.Test.Clients, err = tx.CountClients(ctx); err != nil {
 		return nil, err
 	}
 	filled, err := tx.SumsFilled(ctx, till.House)
-	st.Unfilled = !filled
-	return st, err
+	s.Unfilled = !filled
+	return s, err
+}
+
+func (s *Status) readOperators(ctx context.Context, tx *store.Tx) error {
+	all, err := ReadOperators(ctx, tx)
+	for _, o := range all {
+		p := s.Of(till.ModeOf(o.Connection))
+		p.Operators = append(p.Operators, o)
+	}
+	return err
+}
+
+func (s *Status) readOpen(ctx context.Context, tx *store.Tx) error {
+	open, err := tx.OpenByAge(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range open {
+		p := s.Of(o.Mode)
+		p.Open = append(p.Open, o)
+	}
+	aside, err := tx.PutAside(ctx)
+	for _, a := range aside {
+		p := s.Of(a.Mode)
+		p.Suspense = append(p.Suspense, a)
+	}
+	return err
+}
+
+func (s *Status) readCases(ctx context.Context, tx *store.Tx) error {
+	cases, err := tx.OpenKinds(ctx, maxStatusCounted)
+	for _, c := range cases {
+		p := s.Of(c.Mode)
+		p.Cases = append(p.Cases, c)
+	}
+	return err
+}
+
+func (s *Status) readWebhooks(ctx context.Context, tx *store.Tx) (err error) {
+	for _, mode := range []till.Mode{till.Live, till.Test} {
+		if s.Of(mode).Webhooks, err = tx.WebhookBacklog(ctx, mode, maxStatusCounted); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Trouble is a reason why a person has to look.
@@ -91,11 +138,12 @@ func (s *Status) Troubles() (out []Trouble) {
 			out = append(out, t)
 		}
 	}
-	add(slices.ContainsFunc(s.Operators, func(o *OperatorStatus) bool { return o.State != store.Passing || o.Case != "" }), TroubleOperator)
-	add(slices.ContainsFunc(s.Open, func(o store.OpenByAge) bool { return o.Hour > 0 }), TroubleOpen)
-	add(len(s.Cases) > 0, TroubleCases)
-	add(s.Webhooks.Failing+s.Webhooks.Disabled > 0 || s.Webhooks.Behind+s.Webhooks.Retries >= manyEventsBehind, TroubleWebhooks)
+	live := &s.Live
+	add(slices.ContainsFunc(live.Operators, func(o *OperatorStatus) bool { return o.State != store.Passing || o.Case != "" }), TroubleOperator)
+	add(slices.ContainsFunc(live.Open, func(o store.OpenByAge) bool { return o.Hour > 0 }), TroubleOpen)
+	add(len(live.Cases) > 0, TroubleCases)
+	add(live.Webhooks.Failing+live.Webhooks.Disabled > 0 || live.Webhooks.Behind+live.Webhooks.Retries >= manyEventsBehind, TroubleWebhooks)
 	add(s.Verified != nil && s.Verified.Problems > 0, TroubleVerify)
-	add(s.Live > 0 && (s.Verified == nil || s.At.Sub(s.Verified.At) > verifyEvery), TroubleUnproven)
+	add(live.Clients > 0 && (s.Verified == nil || s.At.Sub(s.Verified.At) > verifyEvery), TroubleUnproven)
 	return out
 }

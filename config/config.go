@@ -191,6 +191,3 @@ func (f *File) Connection(name string) *Connection {
 // validName is the form of a connection's name, which is part of addresses and of lanes'
 // names.
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
-
-// SandboxConnection is the name of the connection that is always there.
-const SandboxConnection = "sandbox"

@@ -186,8 +186,8 @@ func (r *reader) connection(at string, table map[string]any) {
 	case len(r.problems) > before && t.Name == "": // its decoding failed
 	case t.Name == "":
 		r.problem(c.Line, "the connection has no name")
-	case t.Name == SandboxConnection:
-		r.problem(r.lines.line(at+".name"), "%q is the name of the connection that serves test clients; it needs no configuration", SandboxConnection)
+	case t.Name == till.SandboxConnection:
+		r.problem(r.lines.line(at+".name"), "%q is the name of the connection that serves test clients; it needs no configuration", till.SandboxConnection)
 	case !validName.MatchString(t.Name):
 		r.problem(r.lines.line(at+".name"), "a name has at most 40 small letters, digits, - and _, and begins with a letter or digit")
 	case r.file.Connection(t.Name) != nil:
@@ -218,7 +218,7 @@ func (r *reader) operator(at string, c *Connection, operator, baseURL string, ta
 	case operator == "":
 		r.problem(c.Line, "the connection has no operator; there are %s", r.operators())
 		return
-	case operator == SandboxConnection:
+	case operator == till.SandboxConnection:
 		r.problem(r.lines.line(at+".operator"), "the sandbox serves test clients, without a configuration, and never a live one")
 		return
 	case known == nil:

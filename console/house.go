@@ -25,6 +25,7 @@ type housePage struct {
 	OpenRows  []ageRow
 	Suspense  []till.Money
 	Webhooks  []waitingRow
+	Behind    int64 // events
 	Verified  Chip
 	VerifyOf  string // when
 	todoList
@@ -49,7 +50,7 @@ func (v *visit) house() error {
 			return err
 		}
 		scope := store.Scope{Mode: till.Live}
-		if p.Pretend = v.r.URL.Query().Get("mode") == string(till.Test) || p.Status.Live == 0; p.Pretend {
+		if p.Pretend = v.r.URL.Query().Get("mode") == string(till.Test) || p.Status.Live.Clients == 0; p.Pretend {
 			scope.Mode = till.Test
 		}
 		p.figures, err = v.readFigures(ctx, tx, scope, Prefix+"/house", "")
@@ -70,29 +71,30 @@ func (v *visit) house() error {
 // describe puts the status into words.
 func (v *visit) describe(p *housePage) {
 	s, t := p.Status, v.words.T
-	p.Merchants = s.Live
+	part := &s.Live
 	if p.Pretend {
-		p.Merchants = s.Test
+		part = &s.Test
 	}
-	if s.Live > 0 && s.Test > 0 {
+	p.Merchants, p.Behind = part.Clients, part.Webhooks.Behind
+	if s.Live.Clients > 0 && s.Test.Clients > 0 {
 		p.Modes = []Choice{{t("house.live"), Prefix + "/house", !p.Pretend}, {t("house.test"), Prefix + "/house?mode=test", p.Pretend}}
 	}
-	for _, o := range s.Operators {
+	for _, o := range part.Operators {
 		p.Operators = append(p.Operators, v.operatorRow(o))
 	}
-	for _, c := range s.Cases {
+	for _, c := range part.Cases {
 		p.Cases = append(p.Cases, caseRow{v.caseKind(c.Kind), t("house.since", "at", v.clock.Moment(c.Oldest, v.now)), c.Count})
 	}
-	for _, o := range s.Open {
+	for _, o := range part.Open {
 		p.OpenRows = append(p.OpenRows, ageRow{t("house.open_" + string(o.Kind)), o.N, t("house.ages", "m", o.FiveMinutes, "h", o.Hour, "d", o.Day)})
 	}
-	for _, a := range s.Suspense {
+	for _, a := range part.Suspense {
 		p.Suspense = append(p.Suspense, till.Money{Minor: a.Minor, Currency: a.Currency})
 	}
-	if b := &s.Webhooks; b.Failing > 0 {
+	if b := &part.Webhooks; b.Failing > 0 {
 		p.Webhooks = append(p.Webhooks, waitingRow{Icon: "warn", Tone: "failed", Text: t("house.hooks_fail", "n", b.Failing), Note: t("house.since", "at", v.clock.Moment(b.Since, v.now))})
 	}
-	if b := &s.Webhooks; b.Disabled > 0 {
+	if b := &part.Webhooks; b.Disabled > 0 {
 		p.Webhooks = append(p.Webhooks, waitingRow{Icon: "warn", Tone: "failed", Text: t("house.hooks_off", "n", b.Disabled), Note: t("house.hooks_off_note")})
 	}
 	switch l := s.Verified; {
@@ -136,15 +138,11 @@ func (v *visit) todo(p *housePage) error {
 	if err != nil {
 		return err
 	}
-	operators := false
-	for _, o := range p.Status.Operators {
-		operators = operators || o.Connection != "sandbox"
-	}
 	rows := []todoRow{
 		{Text: "todo.factor", Note: "todo.factor_note", Path: Prefix + "/me", Done: v.session.Person.HasFactor()},
 		{Text: "todo.second", Note: "todo.second_note", Path: Prefix + "/house/people", Done: len(colleagues) > 1},
-		{Text: "todo.merchant", Note: "todo.merchant_note", Done: p.Status.Live > 0},
-		{Text: "todo.operators", Note: "todo.operators_note", Done: operators},
+		{Text: "todo.merchant", Note: "todo.merchant_note", Done: p.Status.Live.Clients > 0},
+		{Text: "todo.operators", Note: "todo.operators_note", Done: len(p.Status.Live.Operators) > 0},
 		{Text: "todo.proven", Note: "todo.proven_note", Done: p.Status.Verified != nil},
 		{Text: "todo.https", Note: "todo.https_note", Done: v.k.secure},
 	}

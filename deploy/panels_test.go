@@ -40,17 +40,17 @@ const (
 )
 
 var dashboards = []dashboard{
-	{"money.json", "Till: money", "What is undecided, late, aside or unreconciled, from the books. Amounts are in minor units.", []row{
+	{"money.json", "Till: money", "What is undecided, late, aside or unreconciled, from the books. Amounts are in minor units. Test clients are apart: the connection sandbox, or the mode test.", []row{
 		{"Look here first", false, []panel{
 			{"Oldest unknown", "s", "How long money may have moved without our knowing the outcome. Payouts page after half an hour, payments after a day.", one(`max by (kind, connection) (till_oldest_unknown_seconds)`, "{{kind}} {{connection}}"), stat, 1800, 8},
 			{"Broken invariants", "short", "What the last verify has found; anything but 0 wakes somebody.", one(`max(till_verify_problems)`, "problems"), stat, 1, 4},
-			{"Open cases", "short", "What waits for a person.", one(`sum(max by (kind) (till_cases_open))`, "cases"), stat, 1, 4},
-			{"Strays", "short", "Money that names us and that nobody has.", one(`sum(max by (connection, direction) (till_strays_open)) or vector(0)`, "strays"), stat, 1, 4},
+			{"Open cases", "short", "What of live clients waits for a person.", one(`sum(max by (kind) (till_cases_open{mode="live"}))`, "cases"), stat, 1, 4},
+			{"Strays", "short", "Money that names us and that nobody has.", one(`sum(max by (connection, direction) (till_strays_open{connection!="sandbox"})) or vector(0)`, "strays"), stat, 1, 4},
 			{"Payouts held", "short", "1 while no new payouts are taken.", one(`max(till_payouts_held)`, "held"), stat, 1, 4},
 		}},
 		{"Undecided", false, []panel{
 			{"Open payments and payouts", "short", "What is not final, by connection.", one(`max by (kind, connection) (till_open)`, "{{kind}} {{connection}}"), line, 0, 8},
-			{"Open money", "short", "The same in money, by currency.", one(`max by (kind, currency) (till_open_minor)`, "{{kind}} {{currency}}"), line, 0, 8},
+			{"Open money", "short", "The same in money, by currency.", one(`max by (kind, mode, currency) (till_open_minor)`, "{{mode}} {{kind}} {{currency}}"), line, 0, 8},
 			{"Unknown for", "s", "The age of the oldest that may have been sent and is not final.", one(`max by (kind, connection) (till_oldest_unknown_seconds)`, "{{kind}} {{connection}}"), line, 1800, 8},
 			{"Ends", "short", "Changes to a final status in five minutes.", one(`sum by (kind, status) (increase(till_moves_total{status=~"success|failed|expired|cancelled"}[5m]))`, "{{kind}} {{status}}"), line, 0, 8},
 			{"Time to the end", "s", "Half of all successes end within the lower line, 95 % within the upper one.", []query{
@@ -62,14 +62,14 @@ var dashboards = []dashboard{
 				{`sum by (kind, connection) (increase(till_owed_total[1h]))`, "owed {{kind}} {{connection}}"}}, line, 1, 8},
 		}},
 		{"By currency", false, []panel{
-			{"Wallets", "short", "What clients have with us.", one(`max by (currency) (till_wallets_minor)`, "{{currency}}"), line, 0, 6},
-			{"Reserved for payouts", "short", "What of it waits for a payout's outcome.", one(`max by (currency) (till_reserved_minor)`, "{{currency}}"), line, 0, 6},
-			{"Owed by clients", "short", "Debts after reversals and late payouts.", one(`max by (currency) (till_owed_minor)`, "{{currency}}"), line, 0, 6},
-			{"Suspense", "short", "Money that came in and belongs to no wallet; a ticket after a day.", one(`max by (currency) (till_suspense_minor)`, "{{currency}}"), line, 1, 6},
-			{"Oldest in suspense", "s", "For how long the oldest of it waits.", one(`max by (currency) (till_suspense_oldest_seconds)`, "{{currency}}"), line, 86400, 6},
+			{"Wallets", "short", "What clients have with us.", one(`max by (mode, currency) (till_wallets_minor)`, "{{mode}} {{currency}}"), line, 0, 6},
+			{"Reserved for payouts", "short", "What of it waits for a payout's outcome.", one(`max by (mode, currency) (till_reserved_minor)`, "{{mode}} {{currency}}"), line, 0, 6},
+			{"Owed by clients", "short", "Debts after reversals and late payouts.", one(`max by (mode, currency) (till_owed_minor)`, "{{mode}} {{currency}}"), line, 0, 6},
+			{"Suspense", "short", "Money that came in and belongs to no wallet; a ticket after a day.", one(`max by (mode, currency) (till_suspense_minor)`, "{{mode}} {{currency}}"), line, 1, 6},
+			{"Oldest in suspense", "s", "For how long the oldest of it waits.", one(`max by (mode, currency) (till_suspense_oldest_seconds)`, "{{mode}} {{currency}}"), line, 86400, 6},
 			{"Stray money", "short", "Strays whose amount is known.", one(`max by (connection, direction, currency) (till_strays_minor) or vector(0)`, "{{connection}} {{direction}} {{currency}}"), line, 1, 6},
-			{"Cases by kind", "short", "Which cases are open.", one(`max by (kind) (till_cases_open)`, "{{kind}}"), line, 0, 6},
-			{"Oldest case", "s", "For how long somebody waits for a person; a ticket after three days.", one(`max by (kind) (till_case_oldest_seconds)`, "{{kind}}"), line, 259200, 6},
+			{"Cases by kind", "short", "Which cases are open.", one(`max by (mode, kind) (till_cases_open)`, "{{mode}} {{kind}}"), line, 0, 6},
+			{"Oldest case", "s", "For how long somebody waits for a person; a ticket after three days.", one(`max by (mode, kind) (till_case_oldest_seconds)`, "{{mode}} {{kind}}"), line, 259200, 6},
 		}},
 		{"Proof", false, []panel{
 			{"Statements compared until", "dateTimeFromNow", "The end of the last operator's statement that was compared.", one(`1000 * max by (connection) (till_statement_until_timestamp_seconds)`, "{{connection}}"), stat, 0, 6},
@@ -138,8 +138,8 @@ var dashboards = []dashboard{
 			{"Time of an attempt", "s", "99 % took less.", one(`histogram_quantile(0.99, sum by (le) (rate(till_webhook_attempt_seconds_bucket[5m])))`, "p99"), line, 0, 6},
 			{"First attempt after", "s", "99 % of the events were first sent within this time after their commit. The objective is 5 s.", one(`histogram_quantile(0.99, sum by (le) (rate(till_webhook_first_attempt_delay_seconds_bucket[5m])))`, "p99"), line, 5, 6},
 			{"Endpoints", "short", "Living, failing and disabled ones, and those that events wait for.", []query{
-				{`max by (state) (till_webhook_endpoints)`, "{{state}}"}, {`max by (state) (till_webhook_pending)`, "{{state}}, events wait"}}, line, 0, 6},
-			{"Oldest event that waits", "s", "For living endpoints apart from failing ones.", one(`max by (state) (till_webhook_oldest_pending_seconds)`, "{{state}}"), line, 900, 6},
+				{`max by (mode, state) (till_webhook_endpoints)`, "{{mode}} {{state}}"}, {`max by (mode, state) (till_webhook_pending)`, "{{mode}} {{state}}, events wait"}}, line, 0, 6},
+			{"Oldest event that waits", "s", "For living endpoints apart from failing ones.", one(`max by (mode, state) (till_webhook_oldest_pending_seconds)`, "{{mode}} {{state}}"), line, 900, 6},
 		}},
 		{"Program", false, []panel{
 			{"Instances", "short", "Instances by release, and whether each reaches its database.", []query{{`max by (version) (till_instances)`, "{{version}}"}, {`min by (instance) (till_ready)`, "{{instance}} ready"}}, stat, 0, 6},

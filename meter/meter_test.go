@@ -88,7 +88,7 @@ func full() (*meter.Meter, *meter.Route, *meter.Operation, *meter.Subjects) {
 	}
 	for _, currency := range []string{"XAF", "XOF", "KES", "UGX", "RWF"} {
 		for _, name := range []string{"wallets_minor", "reserved_minor", "owed_minor", "suspense_minor", "suspense_oldest_seconds"} {
-			books = append(books, meter.Value{Name: name, Labels: []string{currency}})
+			books = append(books, meter.Value{Name: name, Labels: []string{"live", currency}}, meter.Value{Name: name, Labels: []string{"test", currency}})
 		}
 	}
 	for _, c := range connections {

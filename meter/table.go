@@ -61,6 +61,7 @@ const (
 	byOperation  = byConnection + "; operation: submit, check, payout_submit, payout_check"
 	byKind       = "kind: payment, payout"
 	byCurrency   = "currency: ISO 4217"
+	byMode       = "mode: live, test"
 )
 
 func oneOf(label string, list []string) string { return label + ": " + strings.Join(list, ", ") }
@@ -114,23 +115,23 @@ var Table = []Metric{
 	{"webhook_first_attempt_delay_seconds", Fast, "", "", "From the commit of an event to its first attempt.", false},
 
 	{"open", Gauge, "kind connection", byKind + "; " + byConnection, "Payments and payouts that are not final.", true},
-	{"open_minor", Gauge, "kind currency", byKind + "; " + byCurrency, "Their sum, in minor units.", true},
+	{"open_minor", Gauge, "kind mode currency", byKind + "; " + byMode + "; " + byCurrency, "Their sum, in minor units.", true},
 	{"steps_due", Gauge, "connection operation", byOperation, "Steps that are due and that nobody has begun.", true},
 	{"oldest_unknown_seconds", Gauge, "kind connection", byKind + "; " + byConnection, "**The first number to look at**: the age of the oldest that may have been sent and is not final.", true},
-	{"wallets_minor", Gauge, "currency", byCurrency, "What wallets hold, in minor units.", true},
-	{"reserved_minor", Gauge, "currency", byCurrency, "What of it is reserved for payouts.", true},
-	{"owed_minor", Gauge, "currency", byCurrency, "What clients owe.", true},
-	{"suspense_minor", Gauge, "currency", byCurrency, "Money that came in and belongs to no wallet yet.", true},
-	{"suspense_oldest_seconds", Gauge, "currency", byCurrency, "Age of the oldest payment with money in suspense.", true},
-	{"cases_open", Gauge, "kind", "kind: the kinds of cases", "Cases that nobody has closed.", true},
-	{"case_oldest_seconds", Gauge, "kind", "kind: the kinds of cases", "Age of the oldest open case.", true},
+	{"wallets_minor", Gauge, "mode currency", byMode + "; " + byCurrency, "What wallets hold, in minor units.", true},
+	{"reserved_minor", Gauge, "mode currency", byMode + "; " + byCurrency, "What of it is reserved for payouts.", true},
+	{"owed_minor", Gauge, "mode currency", byMode + "; " + byCurrency, "What clients owe.", true},
+	{"suspense_minor", Gauge, "mode currency", byMode + "; " + byCurrency, "Money that came in and belongs to no wallet yet.", true},
+	{"suspense_oldest_seconds", Gauge, "mode currency", byMode + "; " + byCurrency, "Age of the oldest payment with money in suspense.", true},
+	{"cases_open", Gauge, "mode kind", byMode + "; kind: the kinds of cases", "Cases that nobody has closed.", true},
+	{"case_oldest_seconds", Gauge, "mode kind", byMode + "; kind: the kinds of cases", "Age of the oldest open case.", true},
 	{"strays_open", Gauge, "connection direction", byConnection + "; direction: in, out, unknown", "Money that names us and that we do not know.", true},
 	{"strays_minor", Gauge, "connection direction currency", byConnection + "; direction: in, out, unknown; " + byCurrency, "Its sum, in minor units.", true},
 	{"seal_lag_seconds", Gauge, "", "", "Age of the oldest audit row that is not in its chain.", true},
 	{"fold_lag_seconds", Gauge, "", "", "Age of the oldest hour whose tallies are not rolled up and should be.", true},
-	{"webhook_endpoints", Gauge, "state", "state: ok, failing, disabled", "Endpoints.", true},
-	{"webhook_pending", Gauge, "state", "state: ok, failing", "Endpoints that events wait for.", true},
-	{"webhook_oldest_pending_seconds", Gauge, "state", "state: ok, failing", "Age of the oldest event that waits, of living endpoints apart from failing ones.", true},
+	{"webhook_endpoints", Gauge, "mode state", byMode + "; state: ok, failing, disabled", "Endpoints.", true},
+	{"webhook_pending", Gauge, "mode state", byMode + "; state: ok, failing", "Endpoints that events wait for.", true},
+	{"webhook_oldest_pending_seconds", Gauge, "mode state", byMode + "; state: ok, failing", "Age of the oldest event that waits, of living endpoints apart from failing ones.", true},
 	{"payouts_held", Gauge, "", "", "1 if no new payouts are taken.", true},
 	{"restored_timestamp_seconds", Gauge, "", "", "When an old database was put back that is not released yet; 0 if there is none.", true},
 	{"instances", Gauge, "version", "version: of the instances that were seen within a minute", "Instances that run.", true},

@@ -96,8 +96,8 @@ func actorKind(actor string) string {
 func (s *Server) noticeCases(values []meter.Value, write bool) {
 	is := map[string]int64{}
 	for _, v := range values {
-		if v.Name == "cases_open" && len(v.Labels) == 1 {
-			is[v.Labels[0]] += int64(v.Value)
+		if v.Name == "cases_open" && len(v.Labels) == 2 {
+			is[v.Labels[1]] += int64(v.Value)
 		}
 	}
 	was := s.noticedCases

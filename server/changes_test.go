@@ -96,7 +96,7 @@ func TestCasesHaveLines(t *testing.T) {
 	see := func(at till.Time, owner till.ID, open map[string]float64) {
 		var gauges []books.Gauge
 		for kind, n := range open {
-			gauges = append(gauges, books.Gauge{Name: "cases_open", Labels: []string{kind}, Value: n})
+			gauges = append(gauges, books.Gauge{Name: "cases_open", Labels: []string{"live", kind}, Value: n})
 		}
 		s.showGauges(&store.Turn{Name: books.GaugesTurn, RanAt: at, Owner: owner, Result: books.EncodeGauges(gauges)})
 	}

@@ -12,19 +12,16 @@ import (
 	"till/store"
 )
 
-// SandboxConnection is the name of the connection to the sandbox.
-const SandboxConnection = "sandbox"
-
 // Connections returns every connection by name.
 func Connections(o *sandbox.Operator) map[string]provider.Provider {
-	return map[string]provider.Provider{SandboxConnection: o}
+	return map[string]provider.Provider{till.SandboxConnection: o}
 }
 
 // connections returns this server's connections for payments.
 func (s *Server) connections() map[string]provider.Provider {
 	c := Connections(s.sandbox)
 	if s.c.Operator != nil {
-		c[SandboxConnection] = s.c.Operator
+		c[till.SandboxConnection] = s.c.Operator
 	}
 	maps.Copy(c, s.operators.Payments)
 	return c
@@ -32,7 +29,7 @@ func (s *Server) connections() map[string]provider.Provider {
 
 // PayoutConnections returns every connection that pays out, by name.
 func PayoutConnections(o *sandbox.Operator) map[string]provider.Provider {
-	return map[string]provider.Provider{SandboxConnection: o.Payouts()}
+	return map[string]provider.Provider{till.SandboxConnection: o.Payouts()}
 }
 
 // payoutConnections returns this server's connections for payouts.
@@ -46,7 +43,7 @@ func (s *Server) payoutConnections() map[string]provider.Provider {
 // sandbox for a test client, none for a live one.
 func Route(mode till.Mode, _, _, _ string) string {
 	if mode == till.Test {
-		return SandboxConnection
+		return till.SandboxConnection
 	}
 	return ""
 }

@@ -23,10 +23,10 @@ func TestAConnectionKeepsItsAccountWhilePaymentsAreOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := register(t.Context(), s.store, SandboxConnection, till.SubjectPayment, "another account"); err != nil {
+	if err := register(t.Context(), s.store, till.SandboxConnection, till.SubjectPayment, "another account"); err != nil {
 		t.Fatalf("a change without open payments: %v", err)
 	}
-	if err := register(t.Context(), s.store, SandboxConnection, till.SubjectPayment, s.sandbox.Fingerprint()); err != nil {
+	if err := register(t.Context(), s.store, till.SandboxConnection, till.SubjectPayment, s.sandbox.Fingerprint()); err != nil {
 		t.Fatal(err)
 	}
 
@@ -40,11 +40,11 @@ func TestAConnectionKeepsItsAccountWhilePaymentsAreOpen(t *testing.T) {
 	if w.Code != http.StatusAccepted {
 		t.Fatalf("create: %d %s", w.Code, w.Body)
 	}
-	err = register(t.Context(), s.store, SandboxConnection, till.SubjectPayment, "another account")
+	err = register(t.Context(), s.store, till.SandboxConnection, till.SubjectPayment, "another account")
 	if err == nil || !strings.Contains(err.Error(), "1 payments on the old one are still open") {
 		t.Errorf("a change with an open payment: got %v, want a refusal", err)
 	}
-	if err := register(t.Context(), s.store, SandboxConnection, till.SubjectPayment, s.sandbox.Fingerprint()); err != nil {
+	if err := register(t.Context(), s.store, till.SandboxConnection, till.SubjectPayment, s.sandbox.Fingerprint()); err != nil {
 		t.Errorf("no change: %v", err)
 	}
 }

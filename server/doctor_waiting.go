@@ -11,9 +11,6 @@ import (
 	"till/store"
 )
 
-// maxWaitingCounted limits the count of cases and retries.
-const maxWaitingCounted = 100_000
-
 // manyEvents is a backlog of webhooks that is worth a warning: at 50 per
 // second it takes minutes.
 const manyEvents = 10_000
@@ -21,21 +18,13 @@ const manyEvents = 10_000
 // examineWaiting reports what waits: cases, suspended money, strays, webhooks.
 func (d *doctor) examineWaiting(ctx context.Context, s *store.Store) error {
 	return s.View(ctx, func(tx *store.Tx) error {
-		kinds, err := tx.OpenKinds(ctx, maxWaitingCounted)
+		st, err := books.StatusOf(ctx, tx)
 		if err != nil {
 			return err
 		}
-		d.addCases(kinds)
-		aside, err := tx.PutAside(ctx)
-		if err != nil {
-			return err
-		}
-		d.addSuspended(aside)
-		b, err := tx.WebhookBacklog(ctx, maxWaitingCounted)
-		if err != nil {
-			return err
-		}
-		d.addBacklog(&b)
+		d.addCases(st.Live.Cases)
+		d.addSuspended(st.Live.Suspense)
+		d.addBacklog(&st.Live.Webhooks)
 		sums, err := tx.StatementSums(ctx)
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ func (s *Server) openMeter(context.Context) error {
 	if s.c.NoMetrics {
 		return nil
 	}
-	names := []string{SandboxConnection}
+	names := []string{till.SandboxConnection}
 	if s.c.Operators != nil {
 		for _, c := range s.c.Operators.Connections {
 			names = append(names, c.Name)

@@ -278,7 +278,7 @@ func (s *Server) openOperators(context.Context) error {
 func (s *Server) routes(kind till.SubjectKind) engine.Routes {
 	return func(client *till.Client, method, country, currency string) []string {
 		if client.Mode == till.Test {
-			return []string{SandboxConnection}
+			return []string{till.SandboxConnection}
 		}
 		return s.operators.Router.Find(client.ID, kind, method, country, currency)
 	}

@@ -220,7 +220,7 @@ func (s *Server) build(context.Context) (err error) {
 	}
 	doors := s.operators.callbackPolicies(s.ring)
 	if s.sandbox != nil {
-		doors[SandboxConnection] = &api.CallbackPolicy{Claims: claimReaders(s.sandbox, s.sandbox.Payouts())}
+		doors[till.SandboxConnection] = &api.CallbackPolicy{Claims: claimReaders(s.sandbox, s.sandbox.Payouts())}
 	}
 	if !s.c.NoDocs {
 		s.pages = reference.New(reference.Config{OpenAPI: api.OpenJSON, BaseURL: s.baseURL, Log: s.log})

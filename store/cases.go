@@ -52,8 +52,8 @@ var selectCase = db.Define(db.SQL{Name: "cases.select",
 	SQLite: `SELECT ` + caseColumns + ` FROM cases WHERE id = $1`})
 
 var countOpenKinds = db.Define(db.SQL{Name: "cases.countOpenKinds",
-	SQLite: `SELECT o.kind, count(*), min(o.opened_at) FROM (SELECT kind, opened_at FROM cases WHERE closed_at IS NULL ORDER BY opened_at LIMIT $1) AS o
-		GROUP BY o.kind ORDER BY o.kind`})
+	SQLite: `SELECT c.mode, o.kind, count(*), min(o.opened_at) FROM (SELECT client_id, kind, opened_at FROM cases WHERE closed_at IS NULL ORDER BY opened_at LIMIT $1) AS o
+		JOIN clients c ON c.client_id = o.client_id GROUP BY c.mode, o.kind ORDER BY c.mode, o.kind`})
 
 // Case is something that a person has to look at.
 type Case struct {
@@ -249,8 +249,9 @@ func (tx *Tx) Case(ctx context.Context, id till.ID) (*Case, error) {
 	return c, err
 }
 
-// OpenKind is how many cases of a kind are open, over all clients.
+// OpenKind is how many cases of a kind are open, over all clients of a mode.
 type OpenKind struct {
+	Mode   till.Mode
 	Kind   string
 	Count  int64
 	Oldest till.Time // when the longest open one was opened
@@ -260,7 +261,7 @@ type OpenKind struct {
 func (tx *Tx) OpenKinds(ctx context.Context, most int) ([]OpenKind, error) {
 	return readAll(ctx, tx, countOpenKinds, []any{most}, func(r db.Row) (OpenKind, error) {
 		var k OpenKind
-		err := r.Scan(&k.Kind, &k.Count, &k.Oldest)
+		err := r.Scan(&k.Mode, &k.Kind, &k.Count, &k.Oldest)
 		return k, err
 	})
 }

@@ -89,10 +89,10 @@ var selectWebhookBacklog = db.Define(db.SQL{Name: "endpoints.selectWebhookBacklo
 		coalesce(sum(CASE WHEN e.enabled = 1 AND e.failing_since IS NOT NULL THEN 1 END), 0),
 		min(CASE WHEN e.enabled = 1 THEN e.failing_since END),
 		coalesce(sum(CASE WHEN e.enabled = 0 AND e.disabled_why <> 'client' THEN 1 END), 0)
-		FROM webhook_endpoints e JOIN client_heads h ON h.client_id = e.client_id`})
+		FROM webhook_endpoints e JOIN client_heads h ON h.client_id = e.client_id JOIN clients c ON c.client_id = e.client_id WHERE c.mode = $1`})
 
 var countRetries = db.Define(db.SQL{Name: "endpoints.countRetries",
-	SQLite: `SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE status = 'pending' LIMIT $1) AS w`})
+	SQLite: `SELECT count(*) FROM (SELECT client_id FROM webhook_deliveries WHERE status = 'pending' LIMIT $1) AS w JOIN clients c ON c.client_id = w.client_id WHERE c.mode = $2`})
 
 // Endpoint is a webhook endpoint with its cursor into the client's event log and
 // the times that decide when it is sent to next.
@@ -274,7 +274,7 @@ func (tx *Tx) DeleteEndpoint(ctx context.Context, ref Ref) error {
 	return nil
 }
 
-// WebhookBacklog is how far endpoints are behind, over all clients.
+// WebhookBacklog is how far endpoints are behind, over all clients of a mode.
 type WebhookBacklog struct {
 	Endpoints int64     // that are enabled
 	Behind    int64     // events beyond their cursors, subscribed or not
@@ -285,12 +285,12 @@ type WebhookBacklog struct {
 }
 
 // WebhookBacklog adds up the backlog. It counts at most so many retries.
-func (tx *Tx) WebhookBacklog(ctx context.Context, most int) (b WebhookBacklog, err error) {
-	_, err = tx.db.QueryRow(ctx, selectWebhookBacklog, nil,
+func (tx *Tx) WebhookBacklog(ctx context.Context, mode till.Mode, most int) (b WebhookBacklog, err error) {
+	_, err = tx.db.QueryRow(ctx, selectWebhookBacklog, []any{string(mode)},
 		&b.Endpoints, &b.Behind, &b.Failing, intDest(&b.Since), &b.Disabled)
 	if err != nil {
 		return b, err
 	}
-	_, err = tx.db.QueryRow(ctx, countRetries, []any{most}, &b.Retries)
+	_, err = tx.db.QueryRow(ctx, countRetries, []any{most, string(mode)}, &b.Retries)
 	return b, err
 }

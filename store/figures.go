@@ -17,9 +17,10 @@ var countOpenOf = db.Define(db.SQL{Name: "figures.countOpen",
 		WHERE p.status = 'pending' OR p.status = 'processing' GROUP BY 1`})
 
 var countOpenByAge = db.Define(db.SQL{Name: "figures.countOpenByAge",
-	SQLite: `SELECT kind, count(*), CAST(sum(CASE WHEN subject_id < $1 THEN 1 ELSE 0 END) AS BIGINT), CAST(sum(CASE WHEN subject_id < $2 THEN 1 ELSE 0 END) AS BIGINT),
-			CAST(sum(CASE WHEN subject_id < $3 THEN 1 ELSE 0 END) AS BIGINT)
-		FROM (SELECT kind, subject_id FROM steps WHERE held_at >= 0 AND late_from = 0 AND late_reads = 0 LIMIT $4) AS open_steps GROUP BY kind ORDER BY kind`})
+	SQLite: `SELECT c.mode, o.kind, count(*), CAST(sum(CASE WHEN o.subject_id < $1 THEN 1 ELSE 0 END) AS BIGINT), CAST(sum(CASE WHEN o.subject_id < $2 THEN 1 ELSE 0 END) AS BIGINT),
+			CAST(sum(CASE WHEN o.subject_id < $3 THEN 1 ELSE 0 END) AS BIGINT)
+		FROM (SELECT client_id, kind, subject_id FROM steps WHERE held_at >= 0 AND late_from = 0 AND late_reads = 0 LIMIT $4) AS o
+		JOIN clients c ON c.client_id = o.client_id GROUP BY c.mode, o.kind ORDER BY c.mode, o.kind`})
 
 var sumWallets = db.Define(db.SQL{Name: "figures.sumWallets",
 	SQLite: `SELECT w.currency, CAST(sum(w.balance) AS BIGINT), CAST(sum(w.reserved) AS BIGINT), CAST(sum(w.owed) AS BIGINT) FROM clients c
@@ -62,8 +63,9 @@ func (tx *Tx) OpenPayments(ctx context.Context, client till.ID, before till.Time
 	})
 }
 
-// OpenByAge is how many payments or payouts wait for an operator's word.
+// OpenByAge is how many payments or payouts of a mode wait for an operator's word.
 type OpenByAge struct {
+	Mode till.Mode
 	Kind till.SubjectKind
 	N    int64
 
@@ -76,7 +78,7 @@ func (tx *Tx) OpenByAge(ctx context.Context) ([]OpenByAge, error) {
 	now := tx.Now()
 	m, h, d := till.FirstID(now-5*60*1_000_000), till.FirstID(now-till.Time(hourMicros)), till.FirstID(now-till.Time(24*hourMicros))
 	return readAll(ctx, tx, countOpenByAge, []any{m[:], h[:], d[:], maxOpenCounted}, func(r db.Row) (o OpenByAge, err error) {
-		err = r.Scan(&o.Kind, &o.N, &o.FiveMinutes, &o.Hour, &o.Day)
+		err = r.Scan(&o.Mode, &o.Kind, &o.N, &o.FiveMinutes, &o.Hour, &o.Day)
 		return o, err
 	})
 }

@@ -14,26 +14,27 @@ import (
 // openSteps are the steps of what is not final.
 const openSteps = `(SELECT client_id, subject_id, sends, lane FROM steps WHERE late_from = 0 AND late_reads = 0 AND kind = $1 LIMIT $2) AS s`
 
-const openColumns = `p.connection, p.currency, count(*), CAST(sum(p.amount) AS BIGINT), min(CASE WHEN s.sends > 0 THEN p.created_at END)`
+const openColumns = `c.mode, p.connection, p.currency, count(*), CAST(sum(p.amount) AS BIGINT), min(CASE WHEN s.sends > 0 THEN p.created_at END)`
 
 var sumOpenPayments = db.Define(db.SQL{Name: "gauges.sumOpenPayments",
-	SQLite: `SELECT ` + openColumns + ` FROM ` + openSteps + ` JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id
-		WHERE p.final_event IS NULL GROUP BY p.connection, p.currency ORDER BY p.connection, p.currency`})
+	SQLite: `SELECT ` + openColumns + ` FROM ` + openSteps + ` JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id JOIN clients c ON c.client_id = p.client_id
+		WHERE p.final_event IS NULL GROUP BY c.mode, p.connection, p.currency ORDER BY c.mode, p.connection, p.currency`})
 
 var sumOpenPayouts = db.Define(db.SQL{Name: "gauges.sumOpenPayouts",
-	SQLite: `SELECT ` + openColumns + ` FROM ` + openSteps + ` JOIN payouts p ON p.client_id = s.client_id AND p.id = s.subject_id
-		WHERE p.final_event IS NULL GROUP BY p.connection, p.currency ORDER BY p.connection, p.currency`})
+	SQLite: `SELECT ` + openColumns + ` FROM ` + openSteps + ` JOIN payouts p ON p.client_id = s.client_id AND p.id = s.subject_id JOIN clients c ON c.client_id = p.client_id
+		WHERE p.final_event IS NULL GROUP BY c.mode, p.connection, p.currency ORDER BY c.mode, p.connection, p.currency`})
 
 var countDueSteps = db.Define(db.SQL{Name: "gauges.countDueSteps",
 	SQLite: `SELECT d.lane, count(*) FROM (SELECT lane, client_id FROM steps WHERE due_at <= $1 AND lease_until <= $1 LIMIT $2) AS d GROUP BY d.lane ORDER BY d.lane`})
 
 var sumAllWallets = db.Define(db.SQL{Name: "gauges.sumWallets",
-	SQLite: `SELECT w.currency, CAST(sum(w.balance) AS BIGINT), CAST(sum(w.reserved) AS BIGINT), CAST(sum(w.owed) AS BIGINT)
-		FROM (SELECT currency, balance, reserved, owed FROM wallets LIMIT $1) AS w GROUP BY w.currency ORDER BY w.currency`})
+	SQLite: `SELECT c.mode, w.currency, CAST(sum(w.balance) AS BIGINT), CAST(sum(w.reserved) AS BIGINT), CAST(sum(w.owed) AS BIGINT)
+		FROM (SELECT client_id, currency, balance, reserved, owed FROM wallets LIMIT $1) AS w JOIN clients c ON c.client_id = w.client_id
+		GROUP BY c.mode, w.currency ORDER BY c.mode, w.currency`})
 
 var sumSuspended = db.Define(db.SQL{Name: "gauges.sumSuspense",
-	SQLite: `SELECT currency, CAST(sum(amount) AS BIGINT), min(created_at) FROM postings
-		WHERE account = 'suspense' GROUP BY currency, client_id, payment_id HAVING sum(amount) <> 0 LIMIT $1`})
+	SQLite: `SELECT c.mode, s.currency, s.minor, s.since FROM (SELECT client_id, currency, CAST(sum(amount) AS BIGINT) AS minor, min(created_at) AS since FROM postings
+		WHERE account = 'suspense' GROUP BY currency, client_id, payment_id HAVING sum(amount) <> 0 LIMIT $1) AS s JOIN clients c ON c.client_id = s.client_id`})
 
 var sumStrays = db.Define(db.SQL{Name: "gauges.sumStrays",
 	SQLite: `SELECT connection, direction, coalesce(currency, ''), count(*), CAST(coalesce(sum(minor), 0) AS BIGINT) FROM strays
@@ -54,21 +55,21 @@ var selectOldestUnsealed = db.Define(db.SQL{Name: "gauges.selectOldestUnsealed",
 	Citus: oldestUnsealed}) // it takes no LATERAL without a table
 
 var countEndpoints = db.Define(db.SQL{Name: "gauges.countEndpoints",
-	SQLite: `SELECT e.state, count(*), CAST(sum(CASE WHEN e.state <> 'disabled' AND e.cursor_sequence < h.last_event THEN 1 ELSE 0 END) AS BIGINT),
+	SQLite: `SELECT c.mode, e.state, count(*), CAST(sum(CASE WHEN e.state <> 'disabled' AND e.cursor_sequence < h.last_event THEN 1 ELSE 0 END) AS BIGINT),
 			min(CASE WHEN e.state <> 'disabled' THEN e.next_at END)
 		FROM (SELECT w.client_id, w.cursor_sequence, CASE WHEN w.enabled = 0 THEN 'disabled' WHEN w.failures >= $1 THEN 'failing' ELSE 'ok' END AS state,
 				(SELECT v.created_at FROM events v WHERE v.client_id = w.client_id AND v.sequence = w.cursor_sequence + 1) AS next_at
 			FROM webhook_endpoints w LIMIT $2) AS e
-		JOIN client_heads h ON h.client_id = e.client_id
-		GROUP BY e.state ORDER BY e.state`,
+		JOIN client_heads h ON h.client_id = e.client_id JOIN clients c ON c.client_id = e.client_id
+		GROUP BY c.mode, e.state ORDER BY c.mode, e.state`,
 	// Citus joins no LIMIT of all nodes with their tables.
-	Citus: `SELECT e.state, count(*), CAST(sum(CASE WHEN e.state <> 'disabled' AND e.cursor_sequence < h.last_event THEN 1 ELSE 0 END) AS BIGINT),
+	Citus: `SELECT c.mode, e.state, count(*), CAST(sum(CASE WHEN e.state <> 'disabled' AND e.cursor_sequence < h.last_event THEN 1 ELSE 0 END) AS BIGINT),
 			min(CASE WHEN e.state <> 'disabled' THEN v.created_at END)
 		FROM (SELECT client_id, cursor_sequence, CASE WHEN enabled = 0 THEN 'disabled' WHEN failures >= $1 THEN 'failing' ELSE 'ok' END AS state
 			FROM webhook_endpoints WHERE CAST($2 AS BIGINT) > 0) AS e
-		JOIN client_heads h ON h.client_id = e.client_id
+		JOIN client_heads h ON h.client_id = e.client_id JOIN clients c ON c.client_id = e.client_id
 		LEFT JOIN events v ON v.client_id = e.client_id AND v.sequence = e.cursor_sequence + 1
-		GROUP BY e.state ORDER BY e.state`})
+		GROUP BY c.mode, e.state ORDER BY c.mode, e.state`})
 
 // Limits of the reads: beyond them, numbers are too low rather than slow to come.
 const (
@@ -79,6 +80,7 @@ const (
 
 // OpenSum is what is not final on one connection in one currency.
 type OpenSum struct {
+	Mode                 till.Mode
 	Connection, Currency string
 	Count, Minor         int64
 	OldestSent           till.Time // when the oldest that may have been sent was created; zero: none was
@@ -92,7 +94,7 @@ func (tx *Tx) OpenSums(ctx context.Context, kind till.SubjectKind) ([]OpenSum, e
 	}
 	return readAll(ctx, tx, q, []any{string(kind), maxOpenRead}, func(r db.Row) (OpenSum, error) {
 		var o OpenSum
-		err := r.Scan(&o.Connection, &o.Currency, &o.Count, &o.Minor, intDest(&o.OldestSent))
+		err := r.Scan(&o.Mode, &o.Connection, &o.Currency, &o.Count, &o.Minor, intDest(&o.OldestSent))
 		return o, err
 	})
 }
@@ -110,8 +112,9 @@ func (tx *Tx) DueStepCounts(ctx context.Context) (map[string]int64, error) {
 	return out, err
 }
 
-// WalletSum is what all wallets of a currency hold.
+// WalletSum is what all wallets of a mode and currency hold.
 type WalletSum struct {
+	Mode                    till.Mode
 	Currency                string
 	Balance, Reserved, Owed int64
 }
@@ -120,13 +123,14 @@ type WalletSum struct {
 func (tx *Tx) WalletSums(ctx context.Context) ([]WalletSum, error) {
 	return readAll(ctx, tx, sumAllWallets, []any{maxWalletsRead}, func(r db.Row) (WalletSum, error) {
 		var w WalletSum
-		err := r.Scan(&w.Currency, &w.Balance, &w.Reserved, &w.Owed)
+		err := r.Scan(&w.Mode, &w.Currency, &w.Balance, &w.Reserved, &w.Owed)
 		return w, err
 	})
 }
 
 // SuspenseSum is the money of one payment that belongs to no wallet yet.
 type SuspenseSum struct {
+	Mode     till.Mode
 	Currency string
 	Minor    int64
 	Since    till.Time
@@ -136,7 +140,7 @@ type SuspenseSum struct {
 func (tx *Tx) SuspenseSums(ctx context.Context) ([]SuspenseSum, error) {
 	return readAll(ctx, tx, sumSuspended, []any{maxOpenRead}, func(r db.Row) (SuspenseSum, error) {
 		var s SuspenseSum
-		err := r.Scan(&s.Currency, &s.Minor, &s.Since)
+		err := r.Scan(&s.Mode, &s.Currency, &s.Minor, &s.Since)
 		return s, err
 	})
 }
@@ -174,8 +178,9 @@ func (tx *Tx) OldestUnsealed(ctx context.Context) (at till.Time, err error) {
 	return at, err
 }
 
-// EndpointState counts webhook endpoints of one state.
+// EndpointState counts webhook endpoints of one mode and state.
 type EndpointState struct {
+	Mode          till.Mode
 	State         string // ok, failing or disabled
 	Count         int64
 	Pending       int64     // those that events wait for
@@ -186,7 +191,7 @@ type EndpointState struct {
 func (tx *Tx) EndpointStates(ctx context.Context) ([]EndpointState, error) {
 	return readAll(ctx, tx, countEndpoints, []any{till.FailingAfter, maxWalletsRead}, func(r db.Row) (EndpointState, error) {
 		var e EndpointState
-		err := r.Scan(&e.State, &e.Count, &e.Pending, intDest(&e.OldestPending))
+		err := r.Scan(&e.Mode, &e.State, &e.Count, &e.Pending, intDest(&e.OldestPending))
 		return e, err
 	})
 }

@@ -25,7 +25,7 @@ var gaugeStatements = []string{
 // shortTables stay short, or hold only what is open: a gauge may read them from end to end.
 // Everything else grows with the years.
 var shortTables = []string{
-	"steps", "wallets", "client_heads", "webhook_endpoints", "tallies", "statement_results", "instances", "turns", "restores", "payout_holds", "operator_cases", "backup_results", "verifications",
+	"steps", "wallets", "client_heads", "webhook_endpoints", "tallies", "statement_results", "instances", "turns", "restores", "payout_holds", "operator_cases", "backup_results", "verifications", "clients",
 }
 
 // openIndexes hold only what is open, or was ever set aside.

@@ -98,9 +98,9 @@ var insertAdjustment = db.Define(db.SQL{Name: "adjustments.insert",
 	SQLite: `INSERT INTO adjustments (client_id, id, entry_id, currency, amount, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`})
 
 var sumPutAside = db.Define(db.SQL{Name: "wallets.sumPutAside",
-	SQLite: `SELECT a.currency, CAST(sum(a.amount) AS BIGINT), count(*) FROM (SELECT currency, sum(amount) AS amount FROM postings
-			WHERE account = 'suspense' GROUP BY currency, client_id, payment_id HAVING sum(amount) <> 0) AS a
-		GROUP BY a.currency ORDER BY a.currency`})
+	SQLite: `SELECT c.mode, a.currency, CAST(sum(a.amount) AS BIGINT), count(*) FROM (SELECT client_id, currency, sum(amount) AS amount FROM postings
+			WHERE account = 'suspense' GROUP BY currency, client_id, payment_id HAVING sum(amount) <> 0) AS a JOIN clients c ON c.client_id = a.client_id
+		GROUP BY c.mode, a.currency ORDER BY c.mode, a.currency`})
 
 func scanWallet(r db.Row) (*ledger.Wallet, error) {
 	w := &ledger.Wallet{}
@@ -308,6 +308,7 @@ func (tx *Tx) InsertAdjustment(ctx context.Context, a *Adjustment) error {
 // Aside is money that came in, is not what was asked for, and was neither credited nor
 // given back since.
 type Aside struct {
+	Mode     till.Mode
 	Currency string
 	Minor    int64
 	Payments int64
@@ -317,7 +318,7 @@ type Aside struct {
 func (tx *Tx) PutAside(ctx context.Context) ([]Aside, error) {
 	return readAll(ctx, tx, sumPutAside, nil, func(r db.Row) (Aside, error) {
 		var a Aside
-		err := r.Scan(&a.Currency, &a.Minor, &a.Payments)
+		err := r.Scan(&a.Mode, &a.Currency, &a.Minor, &a.Payments)
 		return a, err
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"till"
 	"till/books"
 	"till/internal/seal"
 	"till/server"
@@ -285,7 +286,7 @@ func hasOperators(ctx context.Context, s *store.Store) (has bool, err error) {
 		names, err := tx.Connections(ctx)
 		has = false
 		for name := range names {
-			has = has || strings.TrimSuffix(name, " payout") != server.SandboxConnection // as the server registers them
+			has = has || strings.TrimSuffix(name, " payout") != till.SandboxConnection // as the server registers them
 		}
 		return err
 	})

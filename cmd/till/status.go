@@ -49,16 +49,22 @@ well, 1 if a person has to look at something, 2 if the database could not be rea
 
 // statusJSON is the status as the command prints it.
 type statusJSON struct {
-	At        string               `json:"at"`
-	Well      bool                 `json:"well"`
-	Troubles  []string             `json:"troubles"`
+	At       string        `json:"at"`
+	Well     bool          `json:"well"`
+	Troubles []string      `json:"troubles"`
+	partJSON               // live money
+	Test     partJSON      `json:"test"`
+	Verified *verifiedJSON `json:"last_verify"` // null: never
+	Unfilled bool          `json:"sums_unfilled"`
+}
+
+// partJSON is what clients of one mode have.
+type partJSON struct {
 	Operators []operatorStatusJSON `json:"operators"`
 	Open      []openJSON           `json:"open"`
 	Cases     []openCasesJSON      `json:"cases"`
 	Suspense  []suspenseJSON       `json:"suspense"`
 	Webhooks  backlogJSON          `json:"webhooks"`
-	Verified  *verifiedJSON        `json:"last_verify"` // null: never
-	Unfilled  bool                 `json:"sums_unfilled"`
 }
 
 type operatorStatusJSON struct {
@@ -109,28 +115,33 @@ type verifiedJSON struct {
 }
 
 func statusOut(s *books.Status) statusJSON {
-	b := s.Webhooks
-	out := statusJSON{At: s.At.String(), Troubles: []string{}, Operators: []operatorStatusJSON{}, Open: []openJSON{}, Cases: []openCasesJSON{}, Suspense: []suspenseJSON{},
-		Webhooks: backlogJSON{b.Endpoints, b.Behind, b.Retries, b.Failing, timeOrNull(b.Since), b.Disabled}, Unfilled: s.Unfilled}
+	out := statusJSON{At: s.At.String(), Troubles: []string{}, partJSON: partOut(&s.Live), Test: partOut(&s.Test), Unfilled: s.Unfilled}
 	for _, t := range s.Troubles() {
 		out.Troubles = append(out.Troubles, string(t))
 	}
 	out.Well = len(out.Troubles) == 0
-	for _, o := range s.Operators {
+	if v := s.Verified; v != nil {
+		out.Verified = &verifiedJSON{v.At.String(), v.Problems, v.KeyChecked}
+	}
+	return out
+}
+
+func partOut(p *books.Part) partJSON {
+	b := p.Webhooks
+	out := partJSON{Operators: []operatorStatusJSON{}, Open: []openJSON{}, Cases: []openCasesJSON{}, Suspense: []suspenseJSON{},
+		Webhooks: backlogJSON{b.Endpoints, b.Behind, b.Retries, b.Failing, timeOrNull(b.Since), b.Disabled}}
+	for _, o := range p.Operators {
 		out.Operators = append(out.Operators, operatorStatusJSON{o.Connection, kindOf(o), string(o.State), timeOrNull(o.Since), timeOrNull(o.RetryAt),
 			o.Calls.Answered, o.Calls.Unanswered, o.Calls.MeanLatency().Milliseconds(), textOrNull(o.Case)})
 	}
-	for _, o := range s.Open {
+	for _, o := range p.Open {
 		out.Open = append(out.Open, openJSON{string(o.Kind), o.N, o.FiveMinutes, o.Hour, o.Day})
 	}
-	for _, c := range s.Cases {
+	for _, c := range p.Cases {
 		out.Cases = append(out.Cases, openCasesJSON{c.Kind, c.Count, c.Oldest.String()})
 	}
-	for _, a := range s.Suspense {
+	for _, a := range p.Suspense {
 		out.Suspense = append(out.Suspense, suspenseJSON{a.Currency, minor(a.Minor), a.Payments})
-	}
-	if v := s.Verified; v != nil {
-		out.Verified = &verifiedJSON{v.At.String(), v.Problems, v.KeyChecked}
 	}
 	return out
 }
@@ -146,40 +157,11 @@ func printStatus(w io.Writer, s *books.Status, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, statusOut(s))
 	}
-	if len(s.Operators) == 0 {
-		printLine(w, "operators  none was used yet")
+	printPart(w, s, &s.Live)
+	if s.Test.Clients > 0 {
+		printLine(w, "Test clients, whose money is none:")
+		printPart(w, s, &s.Test)
 	}
-	for _, o := range s.Operators {
-		text := string(o.State)
-		if o.State != store.Passing {
-			text += fmt.Sprintf(" since %s, tried again %s", o.Since, o.RetryAt)
-		}
-		calls := o.Calls.Answered + o.Calls.Unanswered
-		if calls > 0 {
-			text += fmt.Sprintf(", %d of %d calls of the last minute answered, %d ms", o.Calls.Answered, calls, o.Calls.MeanLatency().Milliseconds())
-		}
-		if o.Case != "" {
-			text += "; " + o.Case
-		}
-		printf(w, "operators  %s %s: %s\n", o.Connection, kindOf(o), text)
-	}
-	if len(s.Open) == 0 {
-		printLine(w, "open       nothing")
-	}
-	for _, o := range s.Open {
-		printf(w, "open       %s; older than 5 minutes: %d, 1 hour: %d, 24 hours: %d\n", count(o.N, string(o.Kind), string(o.Kind)+"s"), o.FiveMinutes, o.Hour, o.Day)
-	}
-	printf(w, "cases      %s\n", casesText(s))
-	printf(w, "suspense   %s\n", suspenseText(s))
-	b := &s.Webhooks
-	text := fmt.Sprintf("%s, %s behind, %d to be sent again", count(b.Endpoints, "endpoint", "endpoints"), count(b.Behind, "event", "events"), b.Retries)
-	if b.Failing > 0 {
-		text += fmt.Sprintf("; nothing reaches %d, the longest since %s", b.Failing, b.Since)
-	}
-	if b.Disabled > 0 {
-		text += fmt.Sprintf("; %d disabled because nothing reached them", b.Disabled)
-	}
-	printf(w, "webhooks   %s\n", text)
 	printf(w, "verify     %s\n", verifiedText(s))
 	if s.Unfilled {
 		printLine(w, "sums       are still being filled in by the server")
@@ -197,23 +179,60 @@ func printStatus(w io.Writer, s *books.Status, asJSON bool) error {
 	return err
 }
 
-func casesText(s *books.Status) string {
-	if len(s.Cases) == 0 {
+func printPart(w io.Writer, s *books.Status, p *books.Part) {
+	if len(p.Operators) == 0 {
+		printLine(w, "operators  none was used yet")
+	}
+	for _, o := range p.Operators {
+		text := string(o.State)
+		if o.State != store.Passing {
+			text += fmt.Sprintf(" since %s, tried again %s", o.Since, o.RetryAt)
+		}
+		calls := o.Calls.Answered + o.Calls.Unanswered
+		if calls > 0 {
+			text += fmt.Sprintf(", %d of %d calls of the last minute answered, %d ms", o.Calls.Answered, calls, o.Calls.MeanLatency().Milliseconds())
+		}
+		if o.Case != "" {
+			text += "; " + o.Case
+		}
+		printf(w, "operators  %s %s: %s\n", o.Connection, kindOf(o), text)
+	}
+	if len(p.Open) == 0 {
+		printLine(w, "open       nothing")
+	}
+	for _, o := range p.Open {
+		printf(w, "open       %s; older than 5 minutes: %d, 1 hour: %d, 24 hours: %d\n", count(o.N, string(o.Kind), string(o.Kind)+"s"), o.FiveMinutes, o.Hour, o.Day)
+	}
+	printf(w, "cases      %s\n", casesText(s.At, p.Cases))
+	printf(w, "suspense   %s\n", suspenseText(p.Suspense))
+	b := &p.Webhooks
+	text := fmt.Sprintf("%s, %s behind, %d to be sent again", count(b.Endpoints, "endpoint", "endpoints"), count(b.Behind, "event", "events"), b.Retries)
+	if b.Failing > 0 {
+		text += fmt.Sprintf("; nothing reaches %d, the longest since %s", b.Failing, b.Since)
+	}
+	if b.Disabled > 0 {
+		text += fmt.Sprintf("; %d disabled because nothing reached them", b.Disabled)
+	}
+	printf(w, "webhooks   %s\n", text)
+}
+
+func casesText(now till.Time, cases []store.OpenKind) string {
+	if len(cases) == 0 {
 		return "none is open"
 	}
 	var parts []string
-	for _, c := range s.Cases {
-		parts = append(parts, fmt.Sprintf("%d %s (oldest %s)", c.Count, c.Kind, ago(s.At, c.Oldest)))
+	for _, c := range cases {
+		parts = append(parts, fmt.Sprintf("%d %s (oldest %s)", c.Count, c.Kind, ago(now, c.Oldest)))
 	}
 	return strings.Join(parts, ", ")
 }
 
-func suspenseText(s *books.Status) string {
-	if len(s.Suspense) == 0 {
+func suspenseText(aside []store.Aside) string {
+	if len(aside) == 0 {
 		return "no money is put aside"
 	}
 	var parts []string
-	for _, a := range s.Suspense {
+	for _, a := range aside {
 		parts = append(parts, fmt.Sprintf("%s %s of %s", major(a.Minor, a.Currency), a.Currency, count(a.Payments, "payment", "payments")))
 	}
 	return strings.Join(parts, ", ")
