@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -132,6 +133,9 @@ func (c *exchange) refusal(err error) *till.Error {
 		c.reason = refusedReaders
 		return &till.Error{Code: till.CodeServiceUnavailable}
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrUnknownCommit), errors.Is(err, context.DeadlineExceeded):
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("%w: %w", store.ErrUnavailable, err) // the log counts by it
+		}
 		c.logged = true
 		c.s.Log.Warn("database unavailable", "request_id", c.id, "route", c.name(), "error", err)
 		return &till.Error{Code: till.CodeServiceUnavailable}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"till"
@@ -254,7 +255,7 @@ func (p *Processor[R]) rejectSuspended(ctx context.Context, tx *store.Tx, suspen
 }
 
 // Unavailable turns a database error into the error that a client sees. It logs the cause,
-// which the client is not shown.
+// which stays in the error and which the client is not shown.
 func (p *Processor[R]) Unavailable(doing string, err error) error {
 	var e *till.Error
 	switch {
@@ -265,7 +266,7 @@ func (p *Processor[R]) Unavailable(doing string, err error) error {
 	}
 	p.c.Log.Error(doing, "error", err)
 	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownCommit) {
-		return till.Errorf(till.CodeServiceUnavailable, "the database is away; try again with the same key")
+		return fmt.Errorf("%w: %w", till.Errorf(till.CodeServiceUnavailable, "the database is away; try again with the same key"), err)
 	}
 	return err
 }

@@ -101,7 +101,7 @@ func (w *Worker) quarantine(ctx context.Context, a *Answer, fault error) bool {
 		why = fmt.Sprintf("the operator says %s, receipt %q: %s", a.Result.Outcome, a.Result.Receipt, ledger.ErrBroken.Detail)
 	}
 	w.c.Log.Error("answer not recordable", w.kindName(), a.Ref.ID, "client", a.Ref.Client, "action", a.Action, "connection", a.Connection,
-		"outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", fault)
+		"outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", fault.Error()) // as text: see logLost
 	instead := Answer{
 		Ref: a.Ref, Action: a.Action, Connection: a.Connection, Reference: a.Reference, LeaseVersion: a.LeaseVersion, WakeSeq: a.WakeSeq,
 		Started: a.Started, Ended: a.Ended, Err: &unrecordable{provider.CleanText(why, provider.MaxMessage)},

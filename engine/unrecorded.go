@@ -158,10 +158,11 @@ func (w *Worker) finished(ctx context.Context, a *Answer, err error) bool {
 	return true
 }
 
-// logLost logs a lost answer with all that a person needs to continue.
+// logLost logs a lost answer with all that a person needs to continue. The error is text:
+// lines with an error of the database as a value are counted together.
 func (w *Worker) logLost(a *Answer, err error) {
 	w.c.Log.Error("operator answer lost, not recorded before shutdown", w.kindName(), a.Ref.ID, "client", a.Ref.Client,
-		"action", a.Action, "connection", a.Connection, "outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", err)
+		"action", a.Action, "connection", a.Connection, "outcome", a.Result.Outcome, "receipt", a.Result.Receipt, "handle", a.Result.Handle, "error", err.Error())
 }
 
 // recordUnactionable records that nothing could be done about steps of ours. They are tried

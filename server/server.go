@@ -113,9 +113,11 @@ func New(ctx context.Context, c Config) (*Server, error) {
 			return nil, fmt.Errorf("make the folder of the database: %w", err)
 		}
 	}
-	s := &Server{c: c, log: c.Log, id: till.NewID(till.TimeOf(time.Now())), reloads: loop.NewWaker(), pulses: loop.NewWaker()}
+	log, endFaults := countFaults(c.Log)
+	s := &Server{c: c, log: log, id: till.NewID(till.TimeOf(time.Now())), reloads: loop.NewWaker(), pulses: loop.NewWaker()}
 	s.ready = &readiness{check: s.checkReady}
 	s.close = sync.OnceValue(s.undo.run)
+	s.undo.push(func() error { endFaults(); return nil }) // the last
 	steps := []func(context.Context) error{
 		s.extendPhonePatterns, s.openMeter, s.openTracer, s.lock, s.inherit, s.listen, s.openStore, s.openSecret, s.openJournal, s.openCertificates, s.openSandbox, s.openOperators,
 		s.registerConnections, s.warnOrphans, s.build, s.openDemos, s.warnExposed,
@@ -167,8 +169,8 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 		return err
 	}
 	applied, err := s.store.Migrate(ctx)
-	for _, version := range applied {
-		s.logChanged("migration", version, "", "applied", "")
+	if n := len(applied); n > 0 {
+		s.logChanged("migration", applied[n-1], "", "applied", fmt.Sprintf("%d migrations, the first is %s", n, applied[0]))
 	}
 	return err
 }

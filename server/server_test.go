@@ -66,6 +66,24 @@ func start(t testing.TB, c server.Config) *running {
 	return r
 }
 
+// A first start applies all migrations, and has one line about them.
+func TestAFirstStartHasOneLineAboutMigrations(t *testing.T) {
+	t.Parallel()
+	c := testConfig(t)
+	var w bytes.Buffer
+	c.Log = server.NewLogger(&w, false, slog.LevelInfo)
+	s, err := server.New(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(w.String(), "what=migration"); n != 1 || !strings.Contains(w.String(), "the first is 0001_") {
+		t.Errorf("%d lines about migrations:\n%s", n, w.String())
+	}
+}
+
 // refused asserts that a Server cannot be made, and says why in plain words.
 func refused(t testing.TB, c server.Config, want string) {
 	t.Helper()

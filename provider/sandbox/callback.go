@@ -100,6 +100,8 @@ func (o *Operator) SendCallbacks(ctx context.Context) (sent int, next till.Time,
 // are sent again. An error is the book's.
 func (o *Operator) deliver(ctx context.Context, batch []*request) (sent int, err error) {
 	received := make([]atomic.Int64, len(batch))
+	var failed atomic.Int64
+	var why atomic.Pointer[error] // of one that failed
 	var posts sync.WaitGroup
 	for i, r := range batch {
 		c := r.callback()
@@ -109,7 +111,8 @@ func (o *Operator) deliver(ctx context.Context, batch []*request) (sent int, err
 				ctx, cancel := context.WithTimeout(ctx, callbackTimeout)
 				defer cancel()
 				if err := o.post(ctx, r.callbackURL, body); err != nil {
-					o.log.Warn("sandbox callback not delivered", "payment", r.payment.String(), "try", r.callbackTries, "error", err)
+					failed.Add(1)
+					why.Store(&err)
 					return
 				}
 				received[i].Add(1)
@@ -117,6 +120,9 @@ func (o *Operator) deliver(ctx context.Context, batch []*request) (sent int, err
 		}
 	}
 	posts.Wait()
+	if n := failed.Load(); n > 0 {
+		o.log.Warn("sandbox callbacks not delivered", "count", n, "error", *why.Load())
+	}
 
 	again := make(map[*request]till.Time, len(batch))
 	for i, r := range batch {
