@@ -2,6 +2,7 @@ package books
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"till"
@@ -21,6 +22,29 @@ type Unexplained struct {
 	// Cases and Strays are the open ones, the longest open first.
 	Cases  []*store.Case
 	Strays []*store.Stray
+
+	// Undecided adds up all payouts and payments, also those that are not listed.
+	// StrayMoney adds up all open strays, and closed ones that were seen since the time
+	// from which everything is lost.
+	Undecided  []store.UndecidedSum
+	StrayMoney []store.StrayMoney
+}
+
+// Left counts what nobody has decided: payouts, payments and open strays.
+func (u *Unexplained) Left() (payouts, payments, strays int) {
+	for _, s := range u.Undecided {
+		if s.Kind == till.SubjectPayout {
+			payouts += s.Count
+		} else {
+			payments += s.Count
+		}
+	}
+	for _, s := range u.StrayMoney {
+		if s.Why == "" {
+			strays += s.Count
+		}
+	}
+	return payouts, payments, strays
 }
 
 // Empty reports whether everything is explained.
@@ -35,10 +59,7 @@ func ReadUnexplained(ctx context.Context, s *store.Store) (*Unexplained, error) 
 		if u.Restores, err = tx.OpenRestores(ctx); err != nil {
 			return err
 		}
-		if u.Payouts, err = tx.Undecided(ctx, till.SubjectPayout, MaxUnexplained); err != nil {
-			return err
-		}
-		if u.Payments, err = tx.Undecided(ctx, till.SubjectPayment, MaxUnexplained); err != nil {
+		if err = u.readUndecided(ctx, tx); err != nil {
 			return err
 		}
 		if u.Cases, err = tx.Cases(ctx, store.CaseFilter{Limit: MaxUnexplained}); err != nil {
@@ -50,23 +71,73 @@ func ReadUnexplained(ctx context.Context, s *store.Store) (*Unexplained, error) 
 	return u, err
 }
 
+// readUndecided reads the payouts and payments, the first with their money, and the sums.
+func (u *Unexplained) readUndecided(ctx context.Context, tx *store.Tx) error {
+	from := till.Time(math.MaxInt64) // without a restore no time is lost
+	for _, r := range u.Restores {
+		from = min(from, r.LostFrom)
+	}
+	var err error
+	if u.StrayMoney, err = tx.SumStrays(ctx, from); err != nil {
+		return err
+	}
+	u.Undecided = nil
+	for _, one := range []struct {
+		kind till.SubjectKind
+		list *[]store.Undecided
+	}{{till.SubjectPayout, &u.Payouts}, {till.SubjectPayment, &u.Payments}} {
+		sums, err := tx.SumUndecided(ctx, one.kind)
+		if err != nil {
+			return err
+		}
+		u.Undecided = append(u.Undecided, sums...)
+		list, err := tx.Undecided(ctx, one.kind, MaxUnexplained)
+		if err != nil {
+			return err
+		}
+		steps := make([]*store.Step, len(list))
+		for i, x := range list {
+			steps[i] = &store.Step{ClientID: x.Ref.Client, SubjectID: x.Ref.ID, Kind: x.Kind}
+		}
+		rows, err := subjectsOf(ctx, tx, steps)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			row := rows[list[i].Ref.ID]
+			list[i].Connection, list[i].Amount = row.Connection, row.Amount
+		}
+		*one.list = list
+	}
+	return nil
+}
+
+// Refusal returns why a restore cannot be released: nobody has reviewed the keys, or rows
+// of the journal are still to be made again. nil if it can.
+func (u *Unexplained) Refusal() error {
+	for _, r := range u.Restores {
+		if r.KeysReviewedAt.IsZero() {
+			return till.Errorf(till.CodeValidationFailed, "nobody has looked at the keys that work again: run 'till restored --lost-from %s --keys-reviewed'", r.LostFrom)
+		}
+		if r.JournalLeft > 0 {
+			return till.Errorf(till.CodeValidationFailed, "%d rows of the journal are not made again yet: run 'till restored --lost-from %s --journal FOLDER' until none is left", r.JournalLeft, r.LostFrom)
+		}
+	}
+	return nil
+}
+
 // Release ends a restore, once a person has applied the statements of the lost
 // time. New payouts are accepted again. Held payments and payouts are sent or,
 // if their time is over, end as unsent. It returns what is still unexplained.
-// It returns CodeValidationFailed if nobody has reviewed the keys yet, or if rows of
-// the journal are still to be made again. It may be run twice.
+// It returns the error of Refusal if there is one. What is undecided does not stop it:
+// that is for a person to accept. It may be run twice.
 func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, error) {
 	u, err := ReadUnexplained(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range u.Restores {
-		if r.KeysReviewedAt.IsZero() {
-			return nil, till.Errorf(till.CodeValidationFailed, "nobody has looked at the keys that work again: run 'till restored --lost-from %s --keys-reviewed'", r.LostFrom)
-		}
-		if r.JournalLeft > 0 {
-			return nil, till.Errorf(till.CodeValidationFailed, "%d rows of the journal are not made again yet: run 'till restored --lost-from %s --journal FOLDER' until none is left", r.JournalLeft, r.LostFrom)
-		}
+	if err := u.Refusal(); err != nil {
+		return nil, err
 	}
 	if len(u.Restores) > 0 {
 		// The audit rows come first: an interrupted release has them twice, not never.

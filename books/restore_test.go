@@ -1,6 +1,8 @@
 package books_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -155,6 +157,74 @@ func TestNothingIsReleasedBeforeTheKeysAreReviewed(t *testing.T) {
 		}
 		if u, err := books.Release(ctx, s, "Awa"); err != nil || len(u.Restores) != 0 {
 			t.Errorf("a second time: %+v, %v", u, err)
+		}
+	})
+}
+
+// A person who releases sees how much money nobody has decided, beyond what is listed one by
+// one, and what operators have told of the lost time.
+func TestWhatARestoreLeavesIsAddedUp(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		client := storetest.NewClient(t, s, till.Live)
+		c := storetest.NewCollector(t, s)
+		for i, value := range []string{"5000", "700", "140"} {
+			p := storetest.NewPayment(t, c, client, storetest.Body{Value: value})
+			if i == 1 {
+				storetest.Apply(t, c, s, p, storetest.Succeeded) // it is decided
+			}
+		}
+		lost := s.Now().Add(-time.Minute)
+		err := s.Update(ctx, func(tx *store.Tx) error {
+			for i, x := range []store.Stray{
+				{Amount: till.Money{Minor: 900, Currency: "XAF"}, SeenAt: lost.Add(time.Second), ConfirmedAt: tx.Now(), Confirmed: "a statement"},
+				{Amount: till.Money{Minor: 90, Currency: "XAF"}, SeenAt: lost.Add(-time.Hour), ConfirmedAt: tx.Now(), Confirmed: "a statement"},
+				{SeenAt: lost.Add(time.Second)}, // nobody says how much
+				{Amount: till.Money{Minor: 9, Currency: "XAF"}, SeenAt: lost.Add(time.Second), Why: store.StrayForeign},
+				{Amount: till.Money{Minor: 1, Currency: "XAF"}, SeenAt: lost.Add(-time.Hour), Why: store.StrayForeign}, // of another time
+			} {
+				x.Connection, x.ID, x.Source, x.Direction, x.Claimed = storetest.Connection, till.NewID(tx.Now()), store.StrayCallback, store.StrayIn, "success"
+				x.Receipt = fmt.Sprintf("R%d", i)
+				x.ClosedAt, x.ClosedBy, x.Reason = tx.Now(), "Awa", "theirs"
+				if _, err := tx.InsertStray(ctx, &x); err != nil {
+					return err
+				}
+				if x.Why != "" {
+					if err := tx.CloseStrays(ctx, "", []*store.Stray{&x}); err != nil {
+						return err
+					}
+				}
+			}
+			return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := books.MarkRestored(ctx, s, books.RestoreRequest{LostFrom: lost, KeysReviewed: true, By: "Awa"}); err != nil {
+			t.Fatal(err)
+		}
+		u, err := books.ReadUnexplained(ctx, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		xaf := func(minor int64) till.Money { return till.Money{Minor: minor, Currency: "XAF"} }
+		if want := []store.UndecidedSum{{Kind: till.SubjectPayment, Connection: storetest.Connection, Count: 2, Amount: xaf(5140)}}; !slices.Equal(u.Undecided, want) {
+			t.Errorf("undecided: %+v, want %+v", u.Undecided, want)
+		}
+		if len(u.Payments) != 2 || u.Payments[0].Amount.Minor+u.Payments[1].Amount.Minor != 5140 || u.Payments[0].Connection != storetest.Connection {
+			t.Errorf("listed: %+v", u.Payments)
+		}
+		want := []store.StrayMoney{
+			{Connection: storetest.Connection, Direction: store.StrayIn, Count: 1},
+			{Connection: storetest.Connection, Direction: store.StrayIn, Confirmed: true, Count: 2, Amount: xaf(990)},
+			{Connection: storetest.Connection, Direction: store.StrayIn, Why: store.StrayForeign, Count: 1, Amount: xaf(9)},
+		}
+		if !slices.Equal(u.StrayMoney, want) {
+			t.Errorf("strays: %+v, want %+v", u.StrayMoney, want)
+		}
+		if payouts, payments, strays := u.Left(); payouts != 0 || payments != 2 || strays != 3 {
+			t.Errorf("%d payouts, %d payments and %d strays are left", payouts, payments, strays)
 		}
 	})
 }

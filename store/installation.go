@@ -292,6 +292,10 @@ func (tx *Tx) MarkRestored(ctx context.Context, steps []*Step) error {
 type Undecided struct {
 	Ref  Ref
 	Kind till.SubjectKind
+
+	// Of the payment or payout; Undecided leaves them empty.
+	Connection string
+	Amount     till.Money
 }
 
 // Undecided returns the first of a kind of those, by client and id.

@@ -161,7 +161,7 @@ func (h *hostileBooks) everyCommand(engine string) []tried {
 		{"secret retire 1 --by Anne --callbacks-moved --secret-file SECRET", ""},
 		{"backup --to DIR/saved", file}, {"drill DIR/saved --secret-file SECRET", file},
 		{"restore DIR/saved --secret-file SECRET --database DIR/back/till.db", file},
-		{"restored --lost-from 2020-01-01T00:00:00Z --keys-reviewed --secret-file SECRET", ""}, {"restored --release --by Anne", ""},
+		{"restored --lost-from 2020-01-01T00:00:00Z --keys-reviewed --secret-file SECRET", ""}, {"restored --release --by Anne --yes", ""},
 		{"status", ""},
 		{"health", server}, {"top --once", server}, {"listen", server}, {"trigger", server}, {"bench", server}, {"webhook check", server},
 		{"dev", stopped}, {"serve", stopped}, {"simulate", stopped}, {"proxy", stopped},

@@ -19,7 +19,7 @@ import (
 type restoredFlags struct {
 	database, secretFile, lostFrom, by string
 	keysReviewed, suspendLive          bool
-	show, release, asJSON              bool
+	show, release, yes, asJSON         bool
 	journals                           []string
 	skipDamaged                        bool
 	erasedList                         string
@@ -52,7 +52,8 @@ With --erased, what 'till erase' took out since the backup is taken out again.
 
 It may be interrupted and run again. Apply the operators' statements of the lost
 time ('till reconcile --apply'), then release what is held with --release.
---show lists what is not explained yet, and changes nothing.`,
+--show adds up and lists what is not explained yet, and changes nothing. --release
+asks before it releases while payments, payouts or strays are undecided.`,
 		Example: `  till restored --lost-from 2026-11-15T08:00:00Z
   till restored --lost-from 2026-11-15T08:00:00Z --keys-reviewed --journal /mnt/journal
   till restored --release --by "Awa N."`,
@@ -84,6 +85,7 @@ time ('till reconcile --apply'), then release what is held with --release.
 	f.StringVar(&r.secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
 	f.BoolVar(&r.show, "show", false, "list what is not explained yet, and change nothing")
 	f.BoolVar(&r.release, "release", false, "accept payouts again and send what is held, once the lost time's statements are applied")
+	f.BoolVar(&r.yes, "yes", false, "release without asking, whatever is undecided")
 	addByFlag(cmd, &r.by, "the person who releases it")
 	addDatabaseFlag(cmd, &r.database)
 	addJSONFlag(cmd, &r.asJSON)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -9,22 +12,47 @@ import (
 	"till/store"
 )
 
+// shownUnexplained is how many items of each kind are listed as text. JSON has more.
+const shownUnexplained = 20
+
 // unexplained prints what a restore has left unexplained and, with --release,
-// releases what is held.
+// releases what is held. Before it releases while something is undecided, it asks.
 func (r *restoredFlags) unexplained(cmd *cobra.Command) error {
 	return withDatabase(cmd.Context(), r.database, func(s *store.Store) error {
-		var u *books.Unexplained
-		var err error
-		if r.release {
-			u, err = books.Release(cmd.Context(), s, r.by)
-		} else {
-			u, err = books.ReadUnexplained(cmd.Context(), s)
-		}
+		u, err := books.ReadUnexplained(cmd.Context(), s)
 		if err != nil {
 			return err
 		}
+		if r.release {
+			if err := r.mayRelease(cmd, u); err != nil {
+				return err
+			}
+			if u, err = books.Release(cmd.Context(), s, r.by); err != nil {
+				return err
+			}
+		}
 		return r.printUnexplained(cmd.OutOrStdout(), u)
 	})
+}
+
+// mayRelease asks a person about money that nobody has decided.
+func (r *restoredFlags) mayRelease(cmd *cobra.Command, u *books.Unexplained) error {
+	if err := u.Refusal(); err != nil || len(u.Restores) == 0 {
+		return err
+	}
+	payouts, payments, strays := u.Left()
+	if payouts+payments+strays == 0 {
+		return nil
+	}
+	if !r.yes {
+		w := cmd.ErrOrStderr()
+		if err := printSums(w, u); err != nil {
+			return err
+		}
+		printf(w, "\n'till restored --show' lists them. Statements of the lost time may decide them; after the release, wallets that are too high can be paid out.\n")
+	}
+	return confirm(cmd, fmt.Sprintf("Release with %s, %s and %s that nobody has decided?",
+		count(payouts, "payout", "payouts"), count(payments, "payment", "payments"), count(strays, "open stray", "open strays")), r.yes)
 }
 
 // restoreJSON is a restore as the command prints it.
@@ -38,8 +66,73 @@ type restoreJSON struct {
 
 // undecidedJSON is a possibly sent payment or payout as the command prints it.
 type undecidedJSON struct {
-	ClientID string `json:"client_id"`
-	ID       string `json:"id"`
+	ClientID   string     `json:"client_id"`
+	ID         string     `json:"id"`
+	Connection string     `json:"connection"`
+	Amount     *moneyJSON `json:"amount"`
+}
+
+// sumJSON is money that is not explained, added up. A currency that is not said is null.
+type sumJSON struct {
+	What       string     `json:"what"`
+	Connection string     `json:"connection"`
+	Count      int        `json:"count"`
+	Amount     *moneyJSON `json:"amount"`
+}
+
+// sumsOf returns all sums of money, what is open first.
+func sumsOf(u *books.Unexplained) (out []sumJSON) {
+	for _, x := range u.Undecided {
+		out = append(out, sumJSON{string(x.Kind) + "s, not decided", x.Connection, x.Count, moneyOrNull(x.Amount)})
+	}
+	for _, closed := range []bool{false, true} {
+		for _, x := range u.StrayMoney {
+			if (x.Why != "") == closed {
+				out = append(out, sumJSON{straysText(x), x.Connection, x.Count, moneyOrNull(x.Amount)})
+			}
+		}
+	}
+	return out
+}
+
+// straysText says what strays are alike in.
+func straysText(x store.StrayMoney) string {
+	way := map[string]string{store.StrayIn: "strays from customers", store.StrayOut: "strays to recipients"}[x.Direction]
+	if way == "" {
+		way = "strays, direction not said"
+	}
+	switch {
+	case x.Why != "":
+		return way + ", closed: " + x.Why
+	case x.Confirmed:
+		return way + ", open, confirmed by a statement"
+	}
+	return way + ", open, claimed by a callback"
+}
+
+// moneyText is an amount as text.
+func moneyText(m *moneyJSON) string {
+	if m == nil {
+		return "an amount that is not said"
+	}
+	return m.Value + " " + m.Currency
+}
+
+// printSums prints the sums, and how many cases of each kind are open.
+func printSums(w io.Writer, u *books.Unexplained) error {
+	return table(w, func(row func(...any)) {
+		row("WHAT", "CONNECTION", "COUNT", "TOGETHER")
+		for _, x := range sumsOf(u) {
+			row(x.What, x.Connection, x.Count, moneyText(x.Amount))
+		}
+		kinds := map[string]int{}
+		for _, c := range u.Cases {
+			kinds[c.Kind]++
+		}
+		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+			row("cases "+kind+", open", "-", kinds[kind], "-")
+		}
+	})
 }
 
 func (r *restoredFlags) printUnexplained(w io.Writer, u *books.Unexplained) error {
@@ -58,23 +151,34 @@ func (r *restoredFlags) printUnexplained(w io.Writer, u *books.Unexplained) erro
 		printf(w, "Restored at %s by %s; lost from %s; keys reviewed: %s.\n", x.At, x.By, x.LostFrom, timeOr(x.KeysReviewedAt, "not yet"))
 	}
 	if u.Empty() {
-		_, err := printLine(w, "Nothing is left to explain.")
+		if _, err := printLine(w, "Nothing is left to explain."); err != nil || len(u.StrayMoney) == 0 {
+			return err
+		}
+		printLine(w, "")
+		return printSums(w, u)
+	}
+	printf(w, "\nNot explained yet:\n\n")
+	if err := printSums(w, u); err != nil {
 		return err
 	}
-	printf(w, "\nNot explained yet (%d of each at most):\n\n", books.MaxUnexplained)
+	return listUnexplained(w, u)
+}
+
+// listUnexplained lists the first items of each kind, with their money.
+func listUnexplained(w io.Writer, u *books.Unexplained) error {
+	printf(w, "\nThe first of them (%d of each kind at most; --json has %d):\n\n", shownUnexplained, books.MaxUnexplained)
 	return table(w, func(row func(...any)) {
-		row("WHAT", "ID", "CLIENT", "WHY")
-		for _, x := range u.Payouts {
-			row("payout", x.Ref.ID, x.Ref.Client, "may have been sent, and is not decided")
+		row("WHAT", "ID", "CLIENT", "AMOUNT", "WHY")
+		for _, list := range [][]store.Undecided{u.Payouts, u.Payments} {
+			for _, x := range list[:min(len(list), shownUnexplained)] {
+				row(x.Kind, x.Ref.ID, x.Ref.Client, moneyText(moneyOrNull(x.Amount)), "may have been sent on "+x.Connection+", and is not decided")
+			}
 		}
-		for _, x := range u.Payments {
-			row("payment", x.Ref.ID, x.Ref.Client, "may have been sent, and is not decided")
+		for _, s := range u.Strays[:min(len(u.Strays), shownUnexplained)] {
+			row("stray of "+s.Connection, s.ID, orDash(idOrNull(s.Client)), moneyText(moneyOrNull(s.Amount)), claimText(s)+"; "+identifiersText(s))
 		}
-		for _, c := range u.Cases {
-			row("case "+c.Kind, c.ID, c.ClientID, c.Detail)
-		}
-		for _, s := range u.Strays {
-			row("stray of "+s.Connection, s.ID, orDash(idOrNull(s.Client)), claimText(s)+"; "+identifiersText(s))
+		for _, c := range u.Cases[:min(len(u.Cases), shownUnexplained)] {
+			row("case "+c.Kind, c.ID, c.ClientID, "-", c.Detail)
 		}
 	})
 }
@@ -93,11 +197,11 @@ func (r *restoredFlags) jsonUnexplained(w io.Writer, u *books.Unexplained) error
 	undecided := func(list []store.Undecided) []undecidedJSON {
 		out := []undecidedJSON{}
 		for _, x := range list {
-			out = append(out, undecidedJSON{x.Ref.Client.String(), x.Ref.ID.String()})
+			out = append(out, undecidedJSON{x.Ref.Client.String(), x.Ref.ID.String(), x.Connection, moneyOrNull(x.Amount)})
 		}
 		return out
 	}
 	return printJSON(w, map[string]any{
-		"released": r.release, "restores": restores, "payouts": undecided(u.Payouts), "payments": undecided(u.Payments), "cases": cases, "strays": strays,
+		"released": r.release, "restores": restores, "sums": append([]sumJSON{}, sumsOf(u)...), "payouts": undecided(u.Payouts), "payments": undecided(u.Payments), "cases": cases, "strays": strays,
 	})
 }

@@ -61,7 +61,7 @@ func TestRestoreOnEveryOperator(t *testing.T) {
 			r.applyStatements()
 			r.resolvePushes()
 			<-over // what is held and was not found on the statement has no time left
-			if told := r.till(0, "restored", "--release", "--by", "Awa"); !strings.Contains(told, "new payouts are taken again") || !strings.Contains(told, "stray of mtnmomo") {
+			if told := r.till(0, "restored", "--release", "--by", "Awa", "--yes"); !strings.Contains(told, "new payouts are taken again") || !strings.Contains(told, "stray of mtnmomo") {
 				t.Errorf("the release says %s", told)
 			}
 			r.retry("/payouts")
