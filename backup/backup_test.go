@@ -242,6 +242,11 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 		for range 12 {
 			try("cut off", archive[:mathrand.IntN(len(archive))])
 		}
+		r := h.request(bytes.NewReader(archive[:len(archive)*3/4]))
+		r.SecretFile = h.secretFile()
+		if _, err := Restore(t.Context(), r); err == nil || !strings.Contains(err.Error(), "it is cut off before its end") {
+			t.Errorf("%s: an archive without its end: %v", name, err)
+		}
 		try("without its last byte", archive[:len(archive)-1])
 		try("with more behind it", append(bytes.Clone(archive), make([]byte, 64<<10)...))
 		for range 12 {

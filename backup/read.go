@@ -26,10 +26,12 @@ const (
 // unpack writes the database and the secret of an archive into a folder, under
 // their names in the archive, and checks each of them against the manifest.
 func unpack(ctx context.Context, r io.Reader, identities []age.Identity, folder string) (*Manifest, error) {
-	plain, err := decrypt(contextReader{ctx, r}, identities)
+	end := &endReader{r: contextReader{ctx, r}}
+	plain, err := decrypt(end, identities)
 	if err != nil {
 		return nil, err
 	}
+	plain = &cutReader{plain, end}
 	z, err := gzip.NewReader(plain)
 	if err != nil {
 		return nil, damaged(err)
@@ -46,6 +48,33 @@ func unpack(ctx context.Context, r io.Reader, identities []age.Identity, folder 
 		return nil, fmt.Errorf("%w: there is more behind its end", ErrDamaged)
 	}
 	return m, nil
+}
+
+// endReader notes that an archive was read to its end.
+type endReader struct {
+	r     io.Reader
+	ended bool
+}
+
+func (e *endReader) Read(b []byte) (int, error) {
+	n, err := e.r.Read(b)
+	e.ended = e.ended || err == io.EOF
+	return n, err
+}
+
+// cutReader tells an encrypted archive that is cut off from one that was altered before its
+// end: to age, the last part of the former is a wrong one.
+type cutReader struct {
+	io.Reader
+	end *endReader
+}
+
+func (c *cutReader) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	if err != nil && err != io.EOF && c.end.ended {
+		err = fmt.Errorf("%w: it is cut off before its end, or its last part was altered (%v)", ErrDamaged, err)
+	}
+	return n, err
 }
 
 // maxTail is how many bytes follow the end of a tar: blocks of zeroes.

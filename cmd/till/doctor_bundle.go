@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/BurntSushi/toml"
 	"github.com/spf13/cobra"
 
+	"till"
 	"till/books"
 	"till/server"
 	"till/store"
@@ -261,7 +263,48 @@ func (b *bundle) withStore(ctx context.Context, read func(s *store.Store) (any, 
 	if err != nil {
 		return nil, err
 	}
-	return json.MarshalIndent(out, "", "  ")
+	return json.MarshalIndent(readable(reflect.ValueOf(out)), "", "  ")
+}
+
+// readable returns a value with times and ids as text, at any depth: as they are, the one
+// is a number of microseconds, and the other a list of bytes.
+func readable(v reflect.Value) any {
+	if !v.IsValid() {
+		return nil
+	}
+	switch x := v.Interface().(type) {
+	case till.Time:
+		return timeOrNull(x)
+	case till.ID:
+		return idOrNull(x)
+	case []byte, json.Marshaler:
+		return x
+	}
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		return readable(v.Elem())
+	case reflect.Slice, reflect.Array:
+		out := make([]any, v.Len())
+		for i := range out {
+			out[i] = readable(v.Index(i))
+		}
+		return out
+	case reflect.Map:
+		out := map[string]any{}
+		for _, key := range v.MapKeys() {
+			out[fmt.Sprint(key)] = readable(v.MapIndex(key))
+		}
+		return out
+	case reflect.Struct:
+		out := map[string]any{}
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			if f.IsExported() && !f.Anonymous {
+				out[f.Name] = readable(v.FieldByIndex(f.Index))
+			}
+		}
+		return out
+	}
+	return v.Interface()
 }
 
 func (b *bundle) readTables(ctx context.Context) ([]byte, error) {
