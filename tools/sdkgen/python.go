@@ -27,8 +27,8 @@ func pythonTypes(b *bytes.Buffer, m *Model) {
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional
 
-from .money import Money
-from .wire import ANY, BOOLEAN, DECIMAL, INTEGER, MONEY, TEXT, TIMESTAMP, Answer, Body, Timestamp, by_name, list_of, one
+from .money import MONEY, Money
+from .wire import ANY, BOOLEAN, DECIMAL, INTEGER, TEXT, TIMESTAMP, Answer, Body, Timestamp, by_name, list_of, one
 
 `)
 	for _, s := range m.Schemas {

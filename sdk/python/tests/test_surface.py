@@ -2,7 +2,9 @@
 major version there are only additions. TILL_UPDATE=1 python3 -m unittest tests.test_surface writes it anew."""
 
 import ast
+import collections
 import os
+import re
 import unittest
 
 import till
@@ -10,6 +12,18 @@ from till import types_gen
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "..", "till")
+
+
+def imported(path):
+    """The modules of this package that a file imports, anywhere in it."""
+    package = os.path.relpath(path, PACKAGE).split(os.sep)[:-1]
+    with open(path, encoding="utf-8") as f:
+        tree = ast.parse(f.read())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            above = package[: len(package) - node.level + 1]
+            for name in [node.module] if node.module else [a.name for a in node.names]:
+                yield ".".join(above + [name])
 
 
 def public(name):
@@ -40,7 +54,7 @@ def of_class(node):
 
 
 def surface():
-    out = []
+    out, passed_on = [], collections.defaultdict(list)  # what a module offers by "import A as A" is defined in another one
     for folder, _, files in os.walk(PACKAGE):
         for file in files:
             path = os.path.join(folder, file)
@@ -55,6 +69,11 @@ def surface():
                     out += ["%s: %s" % (name, line) for line in of_class(node)]
                 elif isinstance(node, ast.FunctionDef) and public(node.name):
                     out.append("%s: %s" % (name, of_function(node)))
+                elif isinstance(node, ast.ImportFrom) and node.level:
+                    passed_on[name] += [(node.module, a.name) for a in node.names if a.name == a.asname]
+    for name, names in passed_on.items():
+        for where, what in names:
+            out += [name + line[len(where) :] for line in out if re.match(r"%s: (class )?%s\b" % (where, what), line)]
     out += ["till: " + name for name in till.__all__ if name not in types_gen.__all__]
     return sorted(out)
 
@@ -81,6 +100,24 @@ class TestSurface(unittest.TestCase):
         with open(os.path.join(HERE, "..", "pyproject.toml")) as f:
             self.assertIn('\nversion = "%s"\n' % version, f.read())
         self.assertEqual(till.VERSION, version)
+
+    def test_no_module_imports_itself_by_way_of_others(self):
+        """Not for its types alone, and not inside of a function either."""
+        imports = {}
+        for folder, _, files in os.walk(PACKAGE):
+            for file in files:
+                path = os.path.join(folder, file)
+                if file.endswith(".py"):
+                    imports[os.path.relpath(path, PACKAGE)[:-3].replace(os.sep, ".")] = set(imported(path))
+
+        def walk(module, way):
+            self.assertNotIn(module, way, "a circle of imports: " + " -> ".join(way + [module]))
+            for other in sorted(imports[module] & set(imports)):
+                walk(other, way + [module])
+            imports[module] = set()  # no circle begins here
+
+        for module in sorted(imports):
+            walk(module, [])
 
     def test_nothing_is_imported_but_the_standard_library(self):
         """Frameworks are imported by their own part, databases not at all."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 from . import operations_gen as ops
-from .call import Request, decode
+from .call import Caller, Request, decode
 from .types_gen import ApiKeyList, CreateApiKey, NewApiKey, RevokedApiKey, RotateApiKey
 from .wire import render
-
-if TYPE_CHECKING:
-    from .client import Till
 
 
 class ApiKeys:
     """The calls about keys."""
 
-    def __init__(self, client: "Till") -> None:
+    def __init__(self, client: Caller) -> None:
         self._c = client
 
     def list(self) -> ApiKeyList:

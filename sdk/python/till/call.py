@@ -9,9 +9,10 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Type, TypeVar
 
 from . import transport as net
-from .error import DONE, LOOK, NOTHING_HAPPENED, REFUSED, UNCLEAR, CallError, LookFirst, failure, judge
+from .error import DONE, LOOK, REFUSED, UNCLEAR, CallError, LookFirst, failure, judge
 from .operation import NEVER, Operation
 from .operations_gen import API_VERSION, VERSION
+from .tried import Tried as Tried
 from .types_gen import Problem
 from .wire import Answer, parse
 
@@ -50,44 +51,6 @@ class Request(NamedTuple):
     key: str = ""  # the idempotency key, for errors
     wait: float = 0.0  # the service may take this long on purpose
     stream: bool = False  # the body of a 200 is left to the caller
-
-
-class Tried:
-    """What came of one request."""
-
-    def __init__(self, status: int = 0, reason: str = "", sent: bool = True, problem: Optional[Problem] = None) -> None:
-        self.status = status
-        self.reason = reason  # "" for a complete answer
-        self.sent = sent  # a byte may have been written
-        self.problem = problem
-        self.headers: Any = {}
-        self.body = b""
-        self.value: Any = None  # the body, read
-        self.retry_after = 0.0
-        self.response: Optional[net.Response] = None  # of a stream
-
-    @property
-    def code(self) -> str:
-        """The service's word, "" if it said none."""
-        return (self.problem.code or "") if self.problem else ""
-
-    def header(self, name: str) -> str:
-        """A header, "" if it is not there."""
-        return self.headers.get(name) or ""
-
-    @property
-    def passing(self) -> bool:
-        """Whether the failure may go away by itself."""
-        if self.reason:
-            return self.reason not in (net.CERTIFICATE, "cancelled", net.TOO_LARGE, net.REDIRECT)
-        return self.status in (408, 429, 500, 502, 503, 504)
-
-    @property
-    def unanswered(self) -> bool:
-        """Whether it may have been done although the answer does not say so."""
-        if not self.sent or self.reason == net.REDIRECT:
-            return False
-        return self.reason != "" or self.status == 408 or self.status >= 500 and self.code not in NOTHING_HAPPENED
 
 
 def repeatable(op: Operation, t: Tried) -> bool:
@@ -160,6 +123,7 @@ class Caller:
     budget: Budget
     sleep: Callable[[float], None]
     random: Callable[[], float]
+    long_poll: bool  # until the service says that it reads a payment at once only
     _skew: Optional[float]
 
     def key(self) -> str:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, Optional, Type
+from typing import List, Optional, Type
 
 from .operation import KEY, Operation
-
-if TYPE_CHECKING:
-    from .call import Tried
-    from .types_gen import FieldError
-
-
-class TillError(Exception):
-    """What all errors of this package have in common."""
+from .tillerror import TillError as TillError
+from .tried import NOTHING_HAPPENED, Tried
+from .types_gen import FieldError
 
 
 class CallError(TillError):
@@ -26,7 +21,7 @@ class CallError(TillError):
         code: str = "",
         status: int = 0,
         detail: str = "",
-        errors: Optional[List["FieldError"]] = None,
+        errors: Optional[List[FieldError]] = None,
         request_id: str = "",
         retry_after: float = 0.0,
         idempotency_key: str = "",
@@ -115,11 +110,10 @@ UNAVAILABLE = "unavailable"
 UNCLEAR = "unclear"
 LOOK = "look"  # refused, if a read by the key finds nothing
 
-NOTHING_HAPPENED = ("method_unavailable", "payouts_held")  # codes of a 503 that took nothing
 _MISTAKES = (400, 413, 415, 422)
 
 
-def judge(op: Operation, t: "Tried", before: bool) -> str:
+def judge(op: Operation, t: Tried, before: bool) -> str:
     """The table of outcomes.
 
     before tells whether an earlier try had no answer: what was asked may exist then, whatever this answer says.
@@ -149,7 +143,7 @@ def judge(op: Operation, t: "Tried", before: bool) -> str:
 _CLASSES: "dict[str, Type[CallError]]" = {REFUSED: Refused, UNAVAILABLE: Unavailable, UNCLEAR: Unclear}
 
 
-def failure(verdict: str, t: "Tried", key: str, tries: int) -> CallError:
+def failure(verdict: str, t: Tried, key: str, tries: int) -> CallError:
     """Makes the error of a verdict."""
     p = t.problem
     return _CLASSES.get(verdict, Refused)(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 from . import operations_gen as ops
-from .call import Request
+from .call import Caller, Request
 from .page import query
 from .types_gen import Event, EventPage, Redeliver, Redelivered
 from .wire import render
-
-if TYPE_CHECKING:
-    from .client import Till
 
 
 class EventKind:
@@ -37,7 +34,7 @@ class EventKind:
 class Events:
     """The calls about the event log."""
 
-    def __init__(self, client: "Till") -> None:
+    def __init__(self, client: Caller) -> None:
         self._c = client
 
     def read(self, after: int = 0, *, limit: Optional[int] = None, wait: float = 0) -> EventPage:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional
 
+from .client import Till
 from .events import EventKind
 from .store import ABANDONED, ENDED, PAYMENT, PAYOUT, TAKEN, Cursor, Decision, Row, Settlement, Store, Subject
 from .types_gen import Event, Payment, Payout
 from .wire import Timestamp
-
-if TYPE_CHECKING:
-    from .client import Till
 
 LATE = "late_success"
 REVERSED = "reversed"

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any, Dict, List, Union
 
 from .currencies_gen import DECIMALS
-from .error import TillError
+from .tillerror import TillError
+from .wire import TEXT, Kind, is_decimal
 
 _MAX_DIGITS = 38  # bounds what arithmetic reads and makes
 _MAX_PARTS = 10_000
@@ -147,8 +148,6 @@ class Money:
 
     def times(self, factor: str) -> "Money":
         """Multiplies by a decimal, as "1.5". The result is exact, or an error."""
-        from .wire import is_decimal
-
         units = self._units()
         if not isinstance(_no_float(factor), str) or not is_decimal(factor) or len(factor) > _MAX_DIGITS:
             raise BadAmount('till: a factor is a decimal, as "1.5"')
@@ -189,3 +188,18 @@ class Money:
     def to_json(self) -> Dict[str, str]:
         """The amount as the service reads it."""
         return {"value": self.value, "currency": self.currency}
+
+
+def _read_money(value: Any) -> Money:
+    if not isinstance(value, dict):
+        raise TypeError("till: it should be money")
+    return Money(TEXT.read(value.get("value", "")), TEXT.read(value.get("currency", "")))
+
+
+def _write_money(value: Any) -> Dict[str, str]:
+    if not isinstance(value, Money):
+        raise TypeError("till: an amount is Money")
+    return value.to_json()
+
+
+MONEY = Kind(_read_money, _write_money)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, Tuple
 
@@ -78,6 +79,11 @@ class Progress:
     error: Optional[CallError] = None  # Unavailable or Unclear, for the log
 
 
+def new_key() -> str:
+    """Draws a UUID of version 4."""
+    return str(uuid.uuid4())
+
+
 def outbox_delay(tries: int) -> int:
     """How many ms the outbox waits after a try: 1, 2, 4 … 60 s."""
     return _MAX_OUTBOX_DELAY if tries > 6 else min(_MAX_OUTBOX_DELAY, 1000 << max(tries - 1, 0))
@@ -118,8 +124,6 @@ class Outbox(Inbox):
 
     def _put(self, tx: Any, kind: str, order: str, until: int, body: Callable[[str], bytes]) -> None:
         """Writes an attempt, unless the order has one that stands in the way."""
-        from .teller import new_key
-
         for _ in range(3):
             number = 1
             for row in self.store.attempts(tx, kind, order):

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import operations_gen as ops
-from .call import Request
+from .call import Caller, Request
 from .types_gen import PaymentMethodList
-
-if TYPE_CHECKING:
-    from .client import Till
 
 
 class PaymentMethods:
     """The calls about methods."""
 
-    def __init__(self, client: "Till") -> None:
+    def __init__(self, client: Caller) -> None:
         self._c = client
 
     def list(self) -> PaymentMethodList:

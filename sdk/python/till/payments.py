@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Iterator, Optional, Type, TypeVar, Union
+from typing import Callable, Iterator, Optional, Type, TypeVar, Union
 
 from . import operations_gen as ops
-from .call import Request, Tried, decode
+from .call import Caller, Request, Tried, decode
 from .error import UNCLEAR, CallError, LookFirst, NoIdempotencyKey, Refused, failure
 from .operation import Operation
 from .page import Moment, go_through, query
@@ -13,16 +13,13 @@ from .transport import NOT_JSON
 from .types_gen import AttemptList, CreatePayment, CreatePayout, ErrorCode, EventList, Payment, PaymentPage, Payout
 from .wire import render
 
-if TYPE_CHECKING:
-    from .client import Till
-
 P = TypeVar("P", Payment, Payout)
 
 
 class Payments:
     """The calls about payments."""
 
-    def __init__(self, client: "Till") -> None:
+    def __init__(self, client: Caller) -> None:
         self._c = client
 
     def create(self, payment: CreatePayment) -> Payment:
@@ -92,7 +89,7 @@ def same_key(a: Optional[str], b: str) -> bool:
     return a is not None and a.lower() == b.lower()
 
 
-def create(client: "Till", op: Operation, body: Union[CreatePayment, CreatePayout], cls: Type[P], by_key: Callable[[str], Optional[P]]) -> P:
+def create(client: Caller, op: Operation, body: Union[CreatePayment, CreatePayout], cls: Type[P], by_key: Callable[[str], Optional[P]]) -> P:
     """Posts a body with a key. If a try without an answer leaves open what happened, finds by the key what it made."""
     if not body.idempotency_key:
         raise NoIdempotencyKey("till: a create needs an idempotency key that you have stored; see Teller")
@@ -119,7 +116,7 @@ def created(cls: Type[P], t: Tried, r: Request) -> P:
     return p
 
 
-def get_waiting(client: "Till", op: Operation, cls: Type[P], id: str, wait: float) -> P:
+def get_waiting(client: Caller, op: Operation, cls: Type[P], id: str, wait: float) -> P:
     """Reads one thing. A service that does not know the parameter wait says so once, and is not asked again."""
     plain = Request(op, [id])
     seconds = int(wait)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator, Optional
+from typing import Iterator, Optional
 
 from . import operations_gen as ops
-from .call import Request
+from .call import Caller, Request
 from .page import Moment, go_through, query
 from .payments import create, get_waiting, same_key
 from .types_gen import AttemptList, CreatePayout, EventList, Payout, PayoutPage
-
-if TYPE_CHECKING:
-    from .client import Till
 
 
 class Payouts:
     """The calls about payouts."""
 
-    def __init__(self, client: "Till") -> None:
+    def __init__(self, client: Caller) -> None:
         self._c = client
 
     def create(self, payout: CreatePayout) -> Payout:

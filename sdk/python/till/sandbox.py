@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import operations_gen as ops
-from .call import Request
+from .call import Caller, Request
 from .types_gen import DecideSandboxPrompt, SandboxDecision, SandboxPromptList, SandboxStoryList, WebhookEndpoint
 from .wire import render
-
-if TYPE_CHECKING:
-    from .client import Till
 
 
 class Sandbox:
     """The calls that play the customer, with test keys only."""
 
-    def __init__(self, client: "Till") -> None:
+    def __init__(self, client: Caller) -> None:
         self._c = client
 
     def prompts(self) -> SandboxPromptList:

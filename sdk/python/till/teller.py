@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from typing import Any, Callable, Dict, Optional
 
 from .client import Till
 from .error import TillError
 from .inbox import OnChange, OnOther, wall_clock
 from .money import Money, MoneyError, digits
+from .outbox import new_key as new_key
 from .store import PAYMENT, PAYOUT, Store
 from .sweep import MAX_SENDS, Pace, Report, Sweep
 from .types_gen import CreatePayment, CreatePaymentCharge, CreatePaymentCustomer, CreatePaymentTax, CreatePayout, CreatePayoutRecipient
@@ -31,11 +31,6 @@ class InvalidWish(TillError, ValueError):
         super().__init__("till: " + member + " " + problem)
         self.member = member
         self.problem = problem
-
-
-def new_key() -> str:
-    """Draws a UUID of version 4."""
-    return str(uuid.uuid4())
 
 
 class Teller(Sweep, Receiver):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import Any, Iterator, Optional
 
 from . import operations_gen as ops
-from .call import Request, Tried, delay
+from .call import Caller, Request, Tried, delay
 from .error import DONE, failure, judge
 from .page import Moment, go_through, query
 from .transport import CUT, TIMEOUT, reason_of
 from .types_gen import Transaction, TransactionPage
 from .wire import parse
-
-if TYPE_CHECKING:
-    from .client import Till
 
 MAX_LINE = 1 << 20  # of an export
 
@@ -21,7 +18,7 @@ MAX_LINE = 1 << 20  # of an export
 class Transactions:
     """The calls about the statement."""
 
-    def __init__(self, client: "Till") -> None:
+    def __init__(self, client: Caller) -> None:
         self._c = client
 
     def page(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 from . import operations_gen as ops
-from .call import Request
+from .call import Caller, Request
 from .page import query
 from .types_gen import (
     CreateWebhookEndpoint,
@@ -21,14 +21,11 @@ from .types_gen import (
 )
 from .wire import render
 
-if TYPE_CHECKING:
-    from .client import Till
-
 
 class WebhookEndpoints:
     """The calls about addresses that events are posted to."""
 
-    def __init__(self, client: "Till") -> None:
+    def __init__(self, client: Caller) -> None:
         self._c = client
 
     def create(self, endpoint: CreateWebhookEndpoint) -> NewWebhookEndpoint:

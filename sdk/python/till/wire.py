@@ -9,8 +9,6 @@ from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any, Callable, ClassVar, Dict, List, Tuple, Type, TypeVar, Union
 
-from .money import Money
-
 A = TypeVar("A", bound="Answer")
 
 _DECIMAL_FORM = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?\Z")
@@ -166,24 +164,11 @@ def _write_decimal(value: Any) -> Digits:
     return Digits(value)
 
 
-def _read_money(value: Any) -> Money:
-    if not isinstance(value, dict):
-        raise TypeError("till: it should be money")
-    return Money(_text(value.get("value", "")), _text(value.get("currency", "")))
-
-
-def _write_money(value: Any) -> Dict[str, str]:
-    if not isinstance(value, Money):
-        raise TypeError("till: an amount is Money")
-    return value.to_json()
-
-
 TEXT = Kind(_text, _text)
 TIMESTAMP = Kind(_read_timestamp, _text)
 INTEGER = Kind(_checked(int, "an integer"), _checked(int, "an integer"))
 BOOLEAN = Kind(_checked(bool, "true or false"), _checked(bool, "true or false"))
 DECIMAL = Kind(_read_decimal, _write_decimal)
-MONEY = Kind(_read_money, _write_money)
 ANY = Kind(lambda value: value, lambda value: value)
 
 
