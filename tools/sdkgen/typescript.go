@@ -105,7 +105,7 @@ func tsDoc(b *bytes.Buffer, text, indent string) {
 }
 
 func tsOperations(b *bytes.Buffer, m *Model) {
-	b.WriteString("import type { Operation } from \"./call.js\";\n\n")
+	b.WriteString("import type { Operation } from \"./operation.js\";\n\n")
 	fmt.Fprintf(b, "/** The version of this SDK. */\nexport const version = %q;\n/** The revision of the interface that it was written from. */\nexport const apiVersion = %q;\n\n", m.Version, m.API)
 	decimals := map[string]bool{}
 	for _, s := range m.Schemas {

@@ -1,10 +1,8 @@
 import { Misuse, Refused, TillError, Unavailable, Unclear, type Failure } from "./error.js";
 import { decode, parse, readAll } from "./json.js";
+import type { Operation } from "./operation.js";
 import { apiVersion, version } from "./operations.gen.js";
 import type { Problem } from "./types.gen.js";
-
-/** One call of the interface: its method, its path, and when it is made again. "never" is: only if not one byte was written. @internal */
-export type Operation = readonly [method: string, path: string, repeat: "safe" | "key" | "never"];
 
 /** One call with its values. @internal */
 export interface Request {

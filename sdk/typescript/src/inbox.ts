@@ -1,57 +1,8 @@
-import { millis } from "./outbox.js";
+import type { Change, News } from "./change.js";
+import type { Core } from "./core.js";
 import { abandoned, isPaid, isUnpaid, type Cursor, type Decision, type Kind, type Row, type Settlement } from "./store.js";
-import type { Core } from "./teller.js";
-import type { EventType } from "./events.js";
 import type { Event, Payment, Payout } from "./types.gen.js";
 import type { WebhookError } from "./webhook.js";
-
-interface News {
-  /** As `payment.success`. */
-  kind: EventType;
-  /** Your id of what is paid; "" for a payment that this outbox did not make. */
-  order: string;
-  /** As the payment has it. */
-  reference: string;
-  attempt: number;
-  idempotency_key: string;
-  /** The money came after it had failed or expired. */
-  late: boolean;
-  /** Another attempt of the order was paid before: give this one back. */
-  alreadyPaid: boolean;
-  /** "" where a read brought the news. */
-  event_id: string;
-  sequence: number;
-}
-
-/** News about a payment. */
-export interface PaymentChange extends News {
-  payment: Payment;
-  payout: null;
-  /** The customer has paid: success, or money that came late. */
-  paid: boolean;
-  /** It ended without money. */
-  failed: boolean;
-  /** The operator took the money back. */
-  takenBack: boolean;
-  paidOut: false;
-  payoutFailed: false;
-}
-
-/** News about a payout. */
-export interface PayoutChange extends News {
-  payment: null;
-  payout: Payout;
-  paid: false;
-  failed: false;
-  takenBack: false;
-  /** The recipient has the money. */
-  paidOut: boolean;
-  /** It ended, and its money is yours again. */
-  payoutFailed: boolean;
-}
-
-/** News about an attempt. */
-export type Change = PaymentChange | PayoutChange;
 
 /** The rank from which the attempt has ended. @internal */
 export const rankFinal = 3;
@@ -60,6 +11,9 @@ const ranks: Record<string, number> = { pending: 1, processing: 2, success: 3, f
 
 /** Orders the news of one payment or payout; 0 is no news of an attempt. @internal */
 export const rank = (status: string): number => (Object.hasOwn(ranks, status) ? ranks[status]! : 0);
+
+/** The moment of a timestamp in ms; undefined for every other text. @internal */
+export const millis = (timestamp: string | undefined): number | undefined => Date.parse(timestamp ?? "") || undefined;
 
 /** The road of webhooks and the log. @internal */
 export async function applyEvent<Tx>(core: Core<Tx>, e: Event, cursor?: Cursor): Promise<void> {

@@ -1,12 +1,13 @@
-import { delay, failure, judge, passing, type Operation, type Request, type Tried } from "./call.js";
+import { delay, failure, judge, passing, type Request, type Tried } from "./call.js";
+import type { Core } from "./core.js";
 import { Refused, Unclear, type TillError } from "./error.js";
-import { applyRead, rank, rankFinal } from "./inbox.js";
+import { applyRead, millis, rank, rankFinal } from "./inbox.js";
 import { decode, parse, render } from "./json.js";
+import type { Operation } from "./operation.js";
 import * as op from "./operations.gen.js";
 import { AlreadyPaid, AttemptOpen, OrderError } from "./ordererror.js";
 import { byKey, madeBy } from "./payments.js";
 import { abandoned, isOpen, isPaid, stale, type Kind, type Row, type Settlement } from "./store.js";
-import type { Core } from "./teller.js";
 import type { Payment, Payout } from "./types.gen.js";
 
 /** When run sends a wish that nobody called send for, in ms. */
@@ -186,9 +187,6 @@ export const outboxDelay = (tries: number): number => Math.min(60_000, 1000 * 2 
 function progress(kind: Kind, made: Payment | Payout, replayed: boolean): Progress {
   return { state: "taken", id: made.id, ...(kind === "payout" ? { payout: made as Payout } : { payment: made as Payment }), replayed };
 }
-
-/** The moment of a timestamp in ms; undefined for every other text. @internal */
-export const millis = (timestamp: string | undefined): number | undefined => Date.parse(timestamp ?? "") || undefined;
 
 /** Notes that the service has it. News that came before the answer is not undone. */
 async function take<Tx>(core: Core<Tx>, row: Row, p: Progress): Promise<void> {

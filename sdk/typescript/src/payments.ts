@@ -1,6 +1,7 @@
-import { Ended, type Caller, type Operation, type Query, type Request, type Tried } from "./call.js";
+import { Ended, type Caller, type Query, type Request, type Tried } from "./call.js";
 import { Misuse, Refused, TillError } from "./error.js";
 import { encode, render } from "./json.js";
+import type { Operation } from "./operation.js";
 import * as op from "./operations.gen.js";
 import { all } from "./page.js";
 import type { AttemptList, CreatePayment, EventList, Payment, PaymentPage, PaymentStatus } from "./types.gen.js";

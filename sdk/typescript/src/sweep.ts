@@ -1,4 +1,5 @@
 import { sleep } from "./call.js";
+import type { Core, Report } from "./core.js";
 import { Refused, Unavailable } from "./error.js";
 import { applyEvent, applyRead, rank, rankFinal } from "./inbox.js";
 import * as op from "./operations.gen.js";
@@ -6,31 +7,7 @@ import { OrderError, StillOpen } from "./ordererror.js";
 import { send, settle, settled } from "./outbox.js";
 import { getWaiting } from "./payments.js";
 import { abandoned, needsAttention, type Cursor, type Kind, type Row, type Settlement } from "./store.js";
-import type { Core } from "./teller.js";
 import type { EventPage, Payment, Payout } from "./types.gen.js";
-
-/** What a sweep did. */
-export interface Report {
-  /** Attempts that the service took. */
-  sent: number;
-  /** Attempts that are sent again later. */
-  waiting: number;
-  /** Events of the log that were looked at. */
-  applied: number;
-  /** Open attempts that were read. */
-  open: number;
-  attention: Attention[];
-}
-
-/** An attempt that a person should look at. */
-export interface Attention {
-  kind: Kind;
-  order: string;
-  idempotency_key: string;
-  state: string;
-  /** needs_attention, stale, withdrawn, or a code of the service. */
-  problem: string;
-}
 
 /** Something in a sweep failed; the rest was done. */
 export class SweepFailed extends AggregateError {

@@ -1,35 +1,17 @@
 import type { Till } from "./client.js";
+import type { Change } from "./change.js";
+import type { Core, Report, TellerOptions } from "./core.js";
 import { Misuse } from "./error.js";
-import { clockHint, type Change, applyEvent } from "./inbox.js";
+import { clockHint, applyEvent } from "./inbox.js";
 import { readAll, encode, render } from "./json.js";
 import { Money, type MoneyValue } from "./money.js";
 import { put, sendOrder, settle, type Progress } from "./outbox.js";
 import { OrderError, type InvalidMember, InvalidWish } from "./ordererror.js";
 import type { CallOptions } from "./payments.js";
-import { abandoned, isOpen, withdrawn, type Kind, type Settlement, type Store } from "./store.js";
-import { run, sweep, wait, type Report } from "./sweep.js";
+import { abandoned, isOpen, withdrawn, type Settlement, type Store } from "./store.js";
+import { run, sweep, wait } from "./sweep.js";
 import type { CreatePaymentCharge, CreatePaymentTax, Event, Payment, Payout } from "./types.gen.js";
 import { maxDelivery, verify, WebhookError, type HeadersLike } from "./webhook.js";
-
-/** What a teller can be told. Times are in milliseconds. */
-export interface TellerOptions<Tx> {
-  /** How long a payment and a payout are sent, 10 minutes and 24 hours otherwise. Nobody's phone rings at night for an order of the afternoon. */
-  sendUntil?: { payment?: number; payout?: number };
-  /** How long after the deadline of a try the service is asked whether it arrived, 60 s otherwise. A request can be that long on its way. */
-  lookAfter?: number;
-  /** How long a payment that was taken is left to webhooks and the log before a sweep reads it, 2 minutes otherwise. */
-  openAfter?: number;
-  /** Names the cursor of the event log, for two tellers on one database. */
-  cursor?: string;
-  /** Is told what each round of run did, and the error of your function in a webhook, whose sender is told nothing about it. */
-  onReport?: (report: Partial<Report>, error?: unknown) => void;
-  /** Is told about events that are no change of an attempt, each once; without it they are accepted and forgotten. */
-  onOther?: (event: Event, tx: Tx) => void | Promise<void>;
-  /** Is told about pending and processing, each once. */
-  onProgress?: (change: Change, tx: Tx) => void | Promise<void>;
-  /** The clock, for tests. */
-  now?: () => number;
-}
 
 /** A wish to pay somebody. */
 export interface PayOut {
@@ -59,22 +41,6 @@ export interface Received {
   status: number;
   /** One word for what is not believed, and a hint. */
   text: string;
-}
-
-/** What the parts of a teller share. @internal */
-export interface Core<Tx> {
-  till: Till;
-  store: Store<Tx>;
-  fn: (change: Change, tx: Tx) => void | Promise<void>;
-  options: TellerOptions<Tx>;
-  until: Record<Kind, number>;
-  lookAfter: number;
-  openAfter: number;
-  cursor: string;
-  /** As exact as stores keep it. */
-  now: () => number;
-  /** When the next call of a sweep may begin. */
-  pace: number;
 }
 
 /**

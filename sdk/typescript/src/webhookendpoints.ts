@@ -1,5 +1,6 @@
-import type { Caller, Operation } from "./call.js";
+import type { Caller } from "./call.js";
 import { encode, render } from "./json.js";
+import type { Operation } from "./operation.js";
 import * as op from "./operations.gen.js";
 import type { CallOptions } from "./payments.js";
 import type {

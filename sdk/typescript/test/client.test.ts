@@ -5,7 +5,7 @@ import { after, test } from "node:test";
 import { inspect } from "node:util";
 import { Misuse, newSecret, Refused, Till, TillError, Unavailable, Unclear, version, type CreatePayment, type MisuseCode, type TillOptions, type Try } from "../src/index.js";
 import * as operations from "../src/operations.gen.js";
-import type { Operation } from "../src/call.js";
+import type { Operation } from "../src/operation.js";
 
 const testKey = "till_test_abc_secretsecretsecret";
 const testPhone = "242061234567";

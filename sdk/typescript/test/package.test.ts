@@ -4,6 +4,7 @@ import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
+import { posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 import { createContext, Script } from "node:vm";
@@ -54,6 +55,21 @@ test("it needs nothing, and every entry has its types", () => {
     .filter((f) => f.isFile())
     .flatMap((f) => [...readFileSync(`${f.parentPath ?? f.path}/${f.name}`, "utf8").matchAll(/from "([^."][^"]*)"/g)].map((m) => `${f.parentPath ?? f.path}: ${m[1]}`));
   assert.deepEqual(imports.filter((i) => !/dist\/src\/node: node:/.test(i)), []);
+});
+
+/** Not for its types alone either. */
+test("no file imports itself by way of others", () => {
+  const files = readdirSync(path("src"), { recursive: true, encoding: "utf8" }).filter((f) => f.endsWith(".ts"));
+  const imports = new Map(files.map((f) => [f, ts.preProcessFile(readFileSync(path("src/" + f), "utf8")).importedFiles.map((i) => posix.join(posix.dirname(f), i.fileName.replace(/js$/, "ts")))]));
+  const circles: string[] = [];
+  const walk = (file: string, way: string[]): void => {
+    if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(" -> "));
+    else for (const other of imports.get(file) ?? []) walk(other, [...way, file]);
+    imports.delete(file); // no other circle begins here
+  };
+  for (const file of files) walk(file, []);
+  assert.ok(files.length > 30, "the sources are not where they are looked for");
+  assert.deepEqual(circles, []);
 });
 
 test("it loads by require where Node can", () => {

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { delay, judge, repeatable, retryAfter, type Operation, type Tried } from "../src/call.js";
+import { delay, judge, repeatable, retryAfter, type Tried } from "../src/call.js";
 import { Misuse } from "../src/error.js";
 import { Exact, encode, parse, render } from "../src/json.js";
 import { Money, MoneyError } from "../src/money.js";
 import * as op from "../src/operations.gen.js";
+import type { Operation } from "../src/operation.js";
 import { outboxDelay } from "../src/outbox.js";
 import { Phone, PhoneError, type PhoneRule } from "../src/phone.js";
 import type { Problem } from "../src/types.gen.js";

@@ -1,0 +1,63 @@
+import type { Change } from "./change.js";
+import type { Till } from "./client.js";
+import type { Kind, Store } from "./store.js";
+import type { Event } from "./types.gen.js";
+
+/** What a sweep did. */
+export interface Report {
+  /** Attempts that the service took. */
+  sent: number;
+  /** Attempts that are sent again later. */
+  waiting: number;
+  /** Events of the log that were looked at. */
+  applied: number;
+  /** Open attempts that were read. */
+  open: number;
+  attention: Attention[];
+}
+
+/** An attempt that a person should look at. */
+export interface Attention {
+  kind: Kind;
+  order: string;
+  idempotency_key: string;
+  state: string;
+  /** needs_attention, stale, withdrawn, or a code of the service. */
+  problem: string;
+}
+
+/** What a teller can be told. Times are in milliseconds. */
+export interface TellerOptions<Tx> {
+  /** How long a payment and a payout are sent, 10 minutes and 24 hours otherwise. Nobody's phone rings at night for an order of the afternoon. */
+  sendUntil?: { payment?: number; payout?: number };
+  /** How long after the deadline of a try the service is asked whether it arrived, 60 s otherwise. A request can be that long on its way. */
+  lookAfter?: number;
+  /** How long a payment that was taken is left to webhooks and the log before a sweep reads it, 2 minutes otherwise. */
+  openAfter?: number;
+  /** Names the cursor of the event log, for two tellers on one database. */
+  cursor?: string;
+  /** Is told what each round of run did, and the error of your function in a webhook, whose sender is told nothing about it. */
+  onReport?: (report: Partial<Report>, error?: unknown) => void;
+  /** Is told about events that are no change of an attempt, each once; without it they are accepted and forgotten. */
+  onOther?: (event: Event, tx: Tx) => void | Promise<void>;
+  /** Is told about pending and processing, each once. */
+  onProgress?: (change: Change, tx: Tx) => void | Promise<void>;
+  /** The clock, for tests. */
+  now?: () => number;
+}
+
+/** What the parts of a teller share. @internal */
+export interface Core<Tx> {
+  till: Till;
+  store: Store<Tx>;
+  fn: (change: Change, tx: Tx) => void | Promise<void>;
+  options: TellerOptions<Tx>;
+  until: Record<Kind, number>;
+  lookAfter: number;
+  openAfter: number;
+  cursor: string;
+  /** As exact as stores keep it. */
+  now: () => number;
+  /** When the next call of a sweep may begin. */
+  pace: number;
+}
