@@ -67,8 +67,8 @@ TEST := $(GO) test -vet=off
 # What many goroutines share, for the race detector. It takes several times as long, so
 # 'make test' leaves it to 'make race-part' and 'make race'; 'make soak' and the hosted
 # workflow run the part.
-RACING := ./store ./collect ./payout ./webhook ./account ./engine ./internal/relay ./internal/batch ./internal/db/... ./internal/faulty ./internal/hint \
-	./internal/loadgen ./internal/loop ./internal/quota ./server ./tokens ./provider/wire ./provider/simulator ./provider/sandbox
+RACING := ./store ./collect ./payout ./webhook ./account ./engine ./internal/dev/relay ./internal/batch ./internal/db/... ./internal/dev/faulty ./internal/hint \
+	./internal/dev/loadgen ./internal/loop ./internal/quota ./server ./tokens ./provider/wire ./provider/simulator ./provider/sandbox
 
 # SQLite is C that was translated to Go: the race detector would make it several
 # times slower, and finds nothing in what one goroutine uses at a time.

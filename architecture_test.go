@@ -42,11 +42,11 @@ var packageRules = []packageRule{
 	{"internal/trace", ". internal/loop", "google.golang.org/protobuf"}, // what happened to single payments; nobody else knows OpenTelemetry
 	{"internal/quota", root, ""},                                        // bytes that are held, of clients
 	{"internal/door", "", "golang.org/x/time"},                          // what the API and the console share where strangers come in
-	{"internal/loadgen", "", ""},                                        // a client like any other: it knows the API, not the code
+	{"internal/dev/loadgen", "", ""},                                    // a client like any other: it knows the API, not the code
 	{"internal/jsonx", "", jsonModule},                                  // the one strict JSON decoder
 	{"internal/request", ". internal/jsonx", jsonModule},                // what the bodies of create calls have alike; they keep their words as written
 	{"internal/escape", "", ""},                                         // text that is shown
-	{"internal/faulty", "", ""},                                         // a proxy with bad habits: it knows HTTP and nothing of Till
+	{"internal/dev/faulty", "", ""},                                     // a proxy with bad habits: it knows HTTP and nothing of Till
 	{"internal/acmetest", "", ""},                                       // a certificate authority for tests; it knows nothing of Till
 	{"internal/qrcode", "", "rsc.io/qr"},                                // for pages and terminals
 	{"internal/seal", "", ""},                                           // what the database keeps and must not know
@@ -74,15 +74,15 @@ var packageRules = []packageRule{
 	{"payout", ". ledger provider store engine internal/request", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store", ""},
-	{"people", ". store internal/door internal/seal", "github.com/go-webauthn/webauthn golang.org/x/crypto"}, // who may use the console
-	{"tokens", ". provider store internal/seal", ""},                                                         // what operators let all instances in by
-	{"certificates", ". store internal/seal", "golang.org/x/crypto"},                                         // what the service proves its name with; ACME
-	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},    // the list of networks that are not the Internet
-	{"internal/remote", root, ""},                                                 // a client like any other, for commands without a database
-	{"internal/relay", ". webhook internal/remote internal/system", ""},           // signs and posts as webhook does
-	{"internal/rehearse", ". webhook", ""},                                        // signs as webhook does, wrongly too
-	{"internal/trigger", ". internal/remote", ""},                                 // the sandbox's stories, as a client plays them
-	{"journal", ". store engine internal/loop internal/seal internal/system", ""}, // creates, outside of the database
+	{"people", ". store internal/door internal/seal", "github.com/go-webauthn/webauthn golang.org/x/crypto"},                                   // who may use the console
+	{"tokens", ". provider store internal/seal", ""},                                                                                           // what operators let all instances in by
+	{"certificates", ". store internal/seal", "golang.org/x/crypto"},                                                                           // what the service proves its name with; ACME
+	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},                                      // the list of networks that are not the Internet
+	{"internal/dev/remote", root, ""},                                                                                                          // a client like any other, for commands without a database
+	{"internal/dev/relay", ". webhook internal/dev/remote internal/system", ""},                                                                // signs and posts as webhook does
+	{"internal/dev/rehearse", ". webhook", ""},                                                                                                 // signs as webhook does, wrongly too
+	{"internal/dev/trigger", ". internal/dev/remote", ""},                                                                                      // the sandbox's stories, as a client plays them
+	{"journal", ". store engine internal/loop internal/seal internal/system", ""},                                                              // creates, outside of the database
 	{"books", ". ledger store engine collect payout journal internal/loop internal/jsonx internal/request internal/seal", ""},                  // a statement's lines are JSON, written by hand
 	{"backup", ". store books internal/system", "filippo.io/age"},                                                                              // copies of the database, and the way back
 	{"store/storetest", ". provider store store/schema internal/db engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
@@ -94,12 +94,12 @@ var packageRules = []packageRule{
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people api console reference internal/db/sqlite internal/db/postgres internal/door internal/loop internal/seal internal/system", ""},
-	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books backup webhook api server internal/loadgen internal/escape internal/faulty internal/qrcode internal/rehearse internal/relay internal/remote internal/seal internal/system internal/trace internal/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
+	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books backup webhook api server internal/dev/loadgen internal/escape internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
 	// a simulated one down.
-	{"bench", ". provider provider/mtnmomo store internal/db/pgtest bench/seed engine collect webhook server internal/loadgen internal/jsonx", ""},
+	{"bench", ". provider provider/mtnmomo store internal/db/pgtest bench/seed engine collect webhook server internal/dev/loadgen internal/jsonx", ""},
 }
 
 // engineFiles are the files beside the engines' own packages that may import an
@@ -118,8 +118,8 @@ var limited = []struct {
 	also string // a prefix that counts as the same
 }{
 	{"database/sql", []string{"store", "store/storetest", "provider/sandbox"}, "all SQL is in store; the sandbox keeps its own book", "database/sql/"},
-	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "backup", "journal", "reference", "server", "cmd/till", "bench", "internal/remote", "internal/relay", "internal/trigger", "internal/rehearse", "internal/acmetest"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
-	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/door", "internal/faulty", "internal/remote", "internal/relay", "internal/rehearse", "internal/trace", "internal/acmetest", "certificates"}, "the business knows no network, but for webhook, which posts, certificates, and the adapters of operators", "net/http/"},
+	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "backup", "journal", "reference", "server", "cmd/till", "bench", "internal/dev/remote", "internal/dev/relay", "internal/dev/trigger", "internal/dev/rehearse", "internal/acmetest"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
+	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/door", "internal/dev/faulty", "internal/dev/remote", "internal/dev/relay", "internal/dev/rehearse", "internal/trace", "internal/acmetest", "certificates"}, "the business knows no network, but for webhook, which posts, certificates, and the adapters of operators", "net/http/"},
 	{"html/template", []string{"console", "console/chart", "reference"}, "pages are the console's and the reference's", ""},
 	{"unsafe", nil, "nothing here is worth it", ""},
 }
@@ -307,7 +307,7 @@ func TestArchitectureFindsForbiddenImports(t *testing.T) {
 		{"webhook", "till/collect", false},
 		{"webhook", "database/sql", false},
 		{"collect", "till/webhook", false},
-		{"internal/loadgen", "till", false},
+		{"internal/dev/loadgen", "till", false},
 	} {
 		t.Run(fmt.Sprintf("%s imports %s", c.folder, c.imported), func(t *testing.T) {
 			t.Parallel()

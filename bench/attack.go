@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 )
 
 // attack is a flood in a process of its own, so that it does not take the time

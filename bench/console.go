@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 )
 
 // How the console is measured.

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 )
 
 // visitor is a person who is signed in to the console.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 )
 
 // contender is one of those that are compared, with what all its rounds found:

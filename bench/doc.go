@@ -12,7 +12,7 @@
 // server is a process of its own: the shipped program, or this one once more
 // (serve.go) as a handler that stores nothing, as an operator, as a receiver of
 // webhooks, or as Till with settings that the shipped program has no flags for. The load generator
-// (internal/loadgen) is a closed loop over plain connections that costs far less
+// (internal/dev/loadgen) is a closed loop over plain connections that costs far less
 // than the servers, since it takes its share of the same cores. Every answer
 // must be a 202, and at the end each list must count exactly as many payments
 // as there were such answers.

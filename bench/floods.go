@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 )
 
 // What disturbs, and what the client asks for that is disturbed.

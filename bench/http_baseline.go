@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 )
 
 // baseRequest is the body of a create call.

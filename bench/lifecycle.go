@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"till/bench/seed"
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 	"till/store"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"till"
 	"till/bench/seed"
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 	"till/store"
 )
 

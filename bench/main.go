@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 )
 
 // options are the flags.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 	"till/provider"
 	"till/provider/mtnmomo"
 )

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 )
 
 const (

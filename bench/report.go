@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 )
 
 // report is all that a run found. It names no machine, path or user.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"till"
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 )
 
 func TestSpread(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"till"
 	"till/collect"
 	"till/engine"
+	"till/internal/dev/loadgen"
 	"till/internal/jsonx"
-	"till/internal/loadgen"
 	"till/provider"
 	"till/store"
 )

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 )
 
 // singleCreate is what one create at a time is made of.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"till"
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 	"till/store"
 	"till/webhook"
 )

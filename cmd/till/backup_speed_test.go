@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 )
 
 // The goals of backups: what creates keep of their rate beside one, how much later

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"till/internal/loadgen"
+	"till/internal/dev/loadgen"
 )
 
 func newBench() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"till/internal/faulty"
+	"till/internal/dev/faulty"
 	"till/internal/system"
 	"till/server"
 )

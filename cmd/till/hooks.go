@@ -16,8 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"till/internal/rehearse"
-	"till/internal/relay"
+	"till/internal/dev/rehearse"
+	"till/internal/dev/relay"
 	"till/webhook"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"till/internal/faulty"
-	"till/internal/relay"
+	"till/internal/dev/faulty"
+	"till/internal/dev/relay"
 	"till/webhook"
 )
 

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"till/internal/dev/relay"
 	"till/internal/escape"
-	"till/internal/relay"
 	"till/webhook"
 )
 

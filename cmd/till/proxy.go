@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"till/internal/faulty"
+	"till/internal/dev/faulty"
 )
 
 // proxyFlags say what the proxy does wrong.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"till/internal/remote"
+	"till/internal/dev/remote"
 	"till/internal/system"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
-	"till/internal/remote"
-	"till/internal/trigger"
+	"till/internal/dev/remote"
+	"till/internal/dev/trigger"
 )
 
 // maxTriggerBody is the largest body that a file may hold: what the API takes.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"till/internal/faulty"
+	"till/internal/dev/faulty"
 	sdk "till/sdk/go/driver"
 )
 

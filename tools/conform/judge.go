@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"till/internal/faulty"
+	"till/internal/dev/faulty"
 )
 
 // settle is how long a good end must stay one: a second act comes late.

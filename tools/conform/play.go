@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"till/internal/faulty"
+	"till/internal/dev/faulty"
 )
 
 // runnerSteps are done by the runner; all others are commands of the driver.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"till/internal/faulty"
+	"till/internal/dev/faulty"
 )
 
 // Scenario is a story with its end.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"till"
-	"till/internal/faulty"
+	"till/internal/dev/faulty"
 )
 
 // service answers with a status and a text, behind a proxy with faults.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"till/internal/remote"
+	"till/internal/dev/remote"
 )
 
 // maxDepth bounds how deep a member may be set.

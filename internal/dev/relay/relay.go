@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"till"
-	"till/internal/remote"
+	"till/internal/dev/remote"
 	"till/webhook"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"till"
-	"till/internal/remote"
+	"till/internal/dev/remote"
 	"till/webhook"
 )
 

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"till/internal/remote"
+	"till/internal/dev/remote"
 	"till/webhook"
 )
 

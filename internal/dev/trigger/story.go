@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"till"
-	"till/internal/remote"
+	"till/internal/dev/remote"
 )
 
 // Story is a line of GET /sandbox/stories.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"till"
-	"till/internal/remote"
+	"till/internal/dev/remote"
 )
 
 // pollInterval is how often the events of a subject are read while a story is watched.

@@ -61,7 +61,7 @@ func readPages(t *testing.T) map[string]bool {
 	t.Helper()
 	count := map[string]int{}
 	for _, language := range []string{"en", "fr"} {
-		text, err := os.ReadFile("../../docs/pages/" + language + "/webhooks.md")
+		text, err := os.ReadFile("../../../docs/pages/" + language + "/webhooks.md")
 		if err != nil {
 			t.Fatal(err)
 		}
