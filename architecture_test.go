@@ -106,6 +106,12 @@ var packageRules = []packageRule{
 // engine: everything else knows internal/db only.
 var engineFiles = []string{"store/open.go", "server/doctor.go", "server/doctor_backup.go", "server/doctor_citus.go"}
 
+// developing holds the tools of developers. Nothing that serves money uses them: only
+// their commands and the benchmark do.
+const developing = "internal/dev/"
+
+var mayDevelop = []string{"cmd/till", "bench"}
+
 // counting are the packages that count by meter and record spans, beside what their rules
 // name. meter itself serves HTTP.
 var counting = strings.Fields("engine webhook api server")
@@ -224,6 +230,9 @@ func TestArchitecture(t *testing.T) {
 			if rules[folder] == nil {
 				t.Errorf("%s may import %s, which is not above it in the list", r.folder, folder)
 			}
+			if strings.HasPrefix(folder, developing) && !strings.HasPrefix(r.folder, developing) && !slices.Contains(mayDevelop, r.folder) {
+				t.Errorf("%s may import %s: what serves money uses none of developers' tools", r.folder, folder)
+			}
 		}
 		rules[r.folder] = r
 		if len(files[r.folder]) == 0 {
@@ -308,6 +317,8 @@ func TestArchitectureFindsForbiddenImports(t *testing.T) {
 		{"webhook", "database/sql", false},
 		{"collect", "till/webhook", false},
 		{"internal/dev/loadgen", "till", false},
+		{"server", "till/internal/dev/faulty", false},
+		{"cmd/till", "till/internal/dev/faulty", true},
 	} {
 		t.Run(fmt.Sprintf("%s imports %s", c.folder, c.imported), func(t *testing.T) {
 			t.Parallel()
