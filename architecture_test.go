@@ -41,6 +41,7 @@ var packageRules = []packageRule{
 	{"internal/loop", "", ""},
 	{"internal/trace", ". internal/loop", "google.golang.org/protobuf"}, // what happened to single payments; nobody else knows OpenTelemetry
 	{"internal/quota", root, ""},                                        // bytes that are held, of clients
+	{"internal/limit", "", ""},                                          // how often and how much at once, of anything
 	{"internal/door", "", "golang.org/x/time"},                          // what the API and the console share where strangers come in
 	{"internal/dev/loadgen", "", ""},                                    // a client like any other: it knows the API, not the code
 	{"internal/jsonx", "", jsonModule},                                  // the one strict JSON decoder
@@ -74,7 +75,7 @@ var packageRules = []packageRule{
 	{"payout", ". ledger provider store engine internal/request", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store", ""},
-	{"people", ". store internal/door internal/seal", "github.com/go-webauthn/webauthn golang.org/x/crypto"},                                   // who may use the console
+	{"people", ". store internal/door internal/limit internal/seal", "github.com/go-webauthn/webauthn golang.org/x/crypto"},                    // who may use the console
 	{"tokens", ". provider store internal/seal", ""},                                                                                           // what operators let all instances in by
 	{"certificates", ". store internal/seal", "golang.org/x/crypto"},                                                                           // what the service proves its name with; ACME
 	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},                                      // the list of networks that are not the Internet
@@ -86,11 +87,11 @@ var packageRules = []packageRule{
 	{"books", ". ledger store engine collect payout journal internal/loop internal/jsonx internal/request internal/seal", ""},                  // a statement's lines are JSON, written by hand
 	{"backup", ". store books internal/system", "filippo.io/age"},                                                                              // copies of the database, and the way back
 	{"store/storetest", ". provider store store/schema internal/db engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
-	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/door internal/jsonx internal/quota", "golang.org/x/time"},
+	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/door internal/limit internal/jsonx internal/quota", "golang.org/x/time"},
 	{"console/look", root, ""},                                        // amounts, times and phones as people read them
 	{"console/words", ". console/look", "github.com/BurntSushi/toml"}, // what the console says; TOML, as the configuration
 	{"console/chart", "", ""},                                         // SVG from whole numbers
-	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/door internal/qrcode internal/request internal/seal console/look console/words console/chart", ""},
+	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/door internal/limit internal/qrcode internal/request internal/seal console/look console/words console/chart", ""},
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people api console reference internal/db/sqlite internal/db/postgres internal/door internal/loop internal/seal internal/system", ""},

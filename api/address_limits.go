@@ -11,6 +11,7 @@ import (
 
 	"till"
 	"till/internal/door"
+	"till/internal/limit"
 )
 
 // How many invalid keys an address may try: a burst, then one more per refill.
@@ -33,7 +34,7 @@ const (
 
 // addressLimits holds the failures of addresses, and the lookups under way.
 type addressLimits struct {
-	failures    *door.Buckets
+	failures    *limit.Buckets
 	lookupSlots chan struct{} // for keys that are being looked up
 	lookupRate  *rate.Limiter
 
@@ -42,7 +43,7 @@ type addressLimits struct {
 }
 
 func newAddressLimits() *addressLimits {
-	return &addressLimits{failures: door.NewBuckets(addressBurst, addressRefill), lookupSlots: make(chan struct{}, maxLookups), lookupRate: rate.NewLimiter(lookupRate, lookupBurst)}
+	return &addressLimits{failures: limit.NewBuckets(addressBurst, addressRefill), lookupSlots: make(chan struct{}, maxLookups), lookupRate: rate.NewLimiter(lookupRate, lookupBurst)}
 }
 
 // errAddressLimited rejects a key that was not looked up, so it says nothing about the key.

@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/internal/door"
+	"till/internal/limit"
 	"till/people"
 )
 
@@ -28,10 +29,10 @@ const (
 type gate struct {
 	refusals  *door.Log
 	delays    *door.Delays
-	persons   *door.Slots[till.ID]
-	strangers *door.Slots[string]
-	lookups   *door.Slots[string]
-	tables    *door.Slots[till.ID] // people who download a table
+	persons   *limit.Slots[till.ID]
+	strangers *limit.Slots[string]
+	lookups   *limit.Slots[string]
+	tables    *limit.Slots[till.ID] // people who download a table
 
 	mu    sync.Mutex
 	known map[[sha256.Size]byte]bool // tokens of sessions that have worked here
@@ -39,10 +40,10 @@ type gate struct {
 
 func newGate(log *door.Log) *gate {
 	return &gate{refusals: log, delays: door.NewDelays(),
-		persons:   door.NewSlots[till.ID](maxPersonPages, maxPagesWaiting, pagesPatience),
-		strangers: door.NewSlots[string](maxStrangerPages, maxPagesWaiting, pagesPatience),
-		lookups:   door.NewSlots[string](maxLookups, maxPagesWaiting, pagesPatience),
-		tables:    door.NewSlots[till.ID](1, 0, 0),
+		persons:   limit.NewSlots[till.ID](maxPersonPages, maxPagesWaiting, pagesPatience),
+		strangers: limit.NewSlots[string](maxStrangerPages, maxPagesWaiting, pagesPatience),
+		lookups:   limit.NewSlots[string](maxLookups, maxPagesWaiting, pagesPatience),
+		tables:    limit.NewSlots[till.ID](1, 0, 0),
 		known:     map[[sha256.Size]byte]bool{}}
 }
 

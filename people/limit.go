@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/internal/door"
+	"till/internal/limit"
 	"till/store"
 )
 
@@ -59,7 +60,7 @@ func (p *People) admitSession(ctx context.Context, s *Session) error {
 }
 
 // try takes one try from the visitor's address.
-func (p *People) try(b *door.Buckets, v Visit) error {
+func (p *People) try(b *limit.Buckets, v Visit) error {
 	if wait, ok := b.Take(door.Network(v.Address), p.now().Std()); !ok {
 		return waitFirst(wait)
 	}

@@ -1,4 +1,4 @@
-package door
+package limit
 
 import (
 	"net/netip"

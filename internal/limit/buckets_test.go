@@ -1,4 +1,4 @@
-package door
+package limit
 
 import (
 	"net/netip"
@@ -9,7 +9,7 @@ import (
 var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
 func address(first byte, n int) netip.Prefix {
-	return Network(netip.AddrFrom4([4]byte{first, byte(n >> 16), byte(n >> 8), byte(n)}))
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{first, byte(n >> 16), byte(n >> 8), byte(n)}), 32)
 }
 
 // A burst, then one more per refill; what did not fail comes back.
