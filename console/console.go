@@ -69,6 +69,10 @@ type Console struct {
 	streams *streams
 	gate    *gate
 
+	routes    []Route
+	menu      [][]MenuItem // of a merchant, in its groups
+	houseMenu []MenuItem
+
 	// sessionOf returns who a cookie belongs to: People.Session, unless a test
 	// says who visits.
 	sessionOf func(v *visit, token string) (*people.Session, error)
@@ -91,7 +95,8 @@ func New(c Config) (*Console, error) {
 		return nil, fmt.Errorf("the base URL of the console: %w", err)
 	}
 	k := &Console{Config: c, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(), streams: newStreams(), gate: newGate(door.NewLog(c.Log)),
-		origin: base.Scheme + "://" + base.Host, secure: base.Scheme == "https", now: c.Store.Now}
+		origin: base.Scheme + "://" + base.Host, secure: base.Scheme == "https", now: c.Store.Now,
+		routes: Routes, menu: clientMenu(), houseMenu: houseMenu()}
 	k.sessionOf = func(v *visit, token string) (*people.Session, error) {
 		return c.People.Session(v.r.Context(), v.from, token)
 	}
@@ -111,8 +116,16 @@ func New(c Config) (*Console, error) {
 	if k.marks, err = books.PhoneKey(c.Secret); err != nil {
 		return nil, err
 	}
-	for i := range Routes {
-		r := &Routes[i]
+	for _, group := range k.menu {
+		if err := k.findPages("/c/{client}", group); err != nil {
+			return nil, err
+		}
+	}
+	if err := k.findPages("", k.houseMenu); err != nil {
+		return nil, err
+	}
+	for i := range k.routes {
+		r := &k.routes[i]
 		k.mux.HandleFunc(r.Method+" "+Prefix+r.Path, func(w http.ResponseWriter, q *http.Request) { k.serve(w, q, r) })
 	}
 	k.mux.HandleFunc("GET "+Prefix+"/assets/{name}", serveAsset)

@@ -12,13 +12,9 @@ import (
 	"till/store"
 )
 
-// The ranges that a list offers. "days" is from and to, "all" since the
-// beginning.
-var rangeNames = []string{"today", "yesterday", "week", "month", "last_month", "all"}
-
 const (
 	defaultRange = "month"
-	daysRange    = "days"
+	daysRange    = "days" // from and to, and no name of look.Ranges
 	pageSize     = 50
 	maxPage      = 1_000_000
 )
@@ -62,10 +58,10 @@ func (v *visit) readFilterOf(base string, states []string, usual string) *filter
 	if _, ok := till.MethodOf(f.Method); !ok {
 		f.Method = ""
 	}
-	if r := q.Get("range"); slices.Contains(rangeNames, r) {
+	if r := q.Get("range"); slices.Contains(look.Ranges, r) {
 		f.Range = r
 	}
-	f.setRange(v.clock, v.now)
+	f.From, f.To = v.clock.Range(f.Range, v.now)
 	f.setDays(v.clock, q.Get("from"), q.Get("to"))
 	if n, err := strconv.Atoi(q.Get("page")); err == nil && n > 1 && n <= maxPage {
 		f.Page = n
@@ -86,23 +82,6 @@ func (v *visit) readFilterOf(base string, states []string, usual string) *filter
 // seesConnections reports whether the person may know which connection serves a
 // merchant.
 func (v *visit) seesConnections() bool { return v.session.MayHouse(people.OperatorsSee) }
-
-// setRange sets the ends of a named range.
-func (f *filter) setRange(c look.Clock, now till.Time) {
-	f.From, f.To = 0, 0
-	switch f.Range {
-	case "today":
-		f.From = c.StartOfDay(now, 0)
-	case "yesterday":
-		f.From, f.To = c.StartOfDay(now, -1), c.StartOfDay(now, 0)-1
-	case "week":
-		f.From = c.StartOfDay(now, -(int(c.In(now).Weekday())+6)%7)
-	case "month":
-		f.From = c.StartOfMonth(now, 0)
-	case "last_month":
-		f.From, f.To = c.StartOfMonth(now, -1), c.StartOfMonth(now, 0)-1
-	}
-}
 
 // setDays sets a range from one day to another.
 func (f *filter) setDays(c look.Clock, from, to string) {
@@ -245,7 +224,7 @@ func (v *visit) rangePicker(frame *Frame, f *filter, kept []Choice, address func
 	if f.From > 0 {
 		p.FromDay = v.clock.ISODay(f.From)
 	}
-	for _, r := range rangeNames {
+	for _, r := range look.Ranges {
 		value := r
 		if r == f.usual {
 			value = ""

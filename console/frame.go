@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"fmt"
 	"html/template"
 	"net/http"
 	"slices"
@@ -49,37 +50,24 @@ type MenuItem struct {
 	Key, Icon, Path string
 	Shortcut        string // of keys.js
 	Current         bool
+
+	Bar    bool     // it stands in the bar at the foot of small screens, too
+	Ranges []string // the names that its page knows, if it shows a range of time
+
+	page *Route
 }
 
-// menuTable is the menu of a merchant, in its groups. An item is shown where
-// the table of routes has its page and the person may see it.
-var menuTable = [][]MenuItem{
-	{
-		{Key: "menu.home", Icon: "home", Path: "/home", Shortcut: "gh"},
-		{Key: "menu.collect", Icon: "collect", Path: "/collect", Shortcut: "n"},
-		{Key: "menu.payments", Icon: "list", Path: "/payments", Shortcut: "gp"},
-		{Key: "menu.payouts", Icon: "out", Path: "/payouts", Shortcut: "go"},
-		{Key: "menu.wallets", Icon: "wallet", Path: "/wallets", Shortcut: "gw"},
-	}, {
-		{Key: "menu.webhooks", Icon: "hook", Path: "/webhooks"},
-		{Key: "menu.keys", Icon: "key", Path: "/keys"},
-		{Key: "menu.people", Icon: "people", Path: "/people"},
-		{Key: "menu.audit", Icon: "log", Path: "/audit"},
-		{Key: "menu.settings", Icon: "sliders", Path: "/settings"},
-	}, {
-		{Key: "menu.sandbox", Icon: "phone", Path: "/sandbox"},
-	},
-}
-
-// barKeys are the items of the bar at the foot of small screens; "more" opens
-// the menu.
-var barKeys = []string{"menu.home", "menu.collect", "menu.payments"}
-
-// routeOf returns the page at a path below a merchant's, nil if there is none.
-func routeOf(path string) *Route {
-	for i := range Routes {
-		if r := &Routes[i]; r.Method == "GET" && r.Path == "/c/{client}"+path {
-			return r
+// findPages gives each item of a menu the page that it leads to, whose path begins with
+// base.
+func (k *Console) findPages(base string, menu []MenuItem) error {
+	for i := range menu {
+		for j := range k.routes {
+			if r := &k.routes[j]; r.Method == http.MethodGet && r.Path == base+menu[i].Path {
+				menu[i].page = r
+			}
+		}
+		if menu[i].page == nil {
+			return fmt.Errorf("the menu leads to %s%s, where there is no page", base, menu[i].Path)
 		}
 	}
 	return nil
@@ -107,19 +95,16 @@ func (v *visit) frame(title, key string) *Frame {
 	if n := v.r.URL.Query().Get("done"); n != "" && v.words.Has("done."+n) {
 		f.Notice = v.words.T("done." + n)
 	}
-	for _, group := range menuTable {
+	for _, group := range v.k.menu {
 		var items []MenuItem
 		for _, item := range group {
-			r := routeOf(item.Path)
-			if r == nil || r.TestOnly && !f.Test || v.session.May(v.client, r.May) == people.None {
+			if item.page.TestOnly && !f.Test || v.session.May(v.client, item.page.May) == people.None {
 				continue
 			}
-			item.Path, item.Current = f.Base+item.Path+v.sameRange(item.Key), item.Key == key
+			item.Path, item.Current = f.Base+item.Path+v.sameRange(item.Ranges), item.Key == key
 			items = append(items, item)
-			for _, k := range barKeys {
-				if k == item.Key {
-					f.Bar = append(f.Bar, item)
-				}
+			if item.Bar {
+				f.Bar = append(f.Bar, item)
 			}
 		}
 		if items != nil {
@@ -130,14 +115,10 @@ func (v *visit) frame(title, key string) *Frame {
 	return f
 }
 
-// rangesOf are the pages that show a range of time, with the names that each knows.
-var rangesOf = map[string][]string{"menu.home": homeRanges, "menu.payments": rangeNames, "menu.payouts": rangeNames, "menu.audit": rangeNames}
-
 // sameRange returns what a link of the menu adds so that its page shows the range of this
-// one; "" where the address of this page has none.
-func (v *visit) sameRange(key string) string {
-	known, shows := rangesOf[key]
-	if !shows || v.r.Method != http.MethodGet {
+// one; "" where the address of this page has none. known are the names that the page knows.
+func (v *visit) sameRange(known []string) string {
+	if known == nil || v.r.Method != http.MethodGet {
 		return ""
 	}
 	q := v.r.URL.Query()
@@ -149,13 +130,13 @@ func (v *visit) sameRange(key string) string {
 	last, okTo := v.clock.ParseDay(to)
 	if !okFrom || !okTo {
 		today := v.clock.StartOfDay(v.now, 0)
-		switch f := (&filter{Range: name}); name {
+		switch name {
 		case "7d", "30d":
 			days := map[string]int{"7d": 6, "30d": 29}[name]
 			first, last = v.clock.StartOfDay(v.now, -days), today
 		case "yesterday", "week", "last_month":
-			f.setRange(v.clock, v.now)
-			first, last = f.From, cmp.Or(f.To, today)
+			first, last = v.clock.Range(name, v.now)
+			last = cmp.Or(last, today)
 		default:
 			return ""
 		}
@@ -163,21 +144,12 @@ func (v *visit) sameRange(key string) string {
 	return "?from=" + v.clock.ISODay(first) + "&to=" + v.clock.ISODay(last)
 }
 
-// houseMenu is the menu of the house, as menuTable is that of a merchant.
-var houseMenu = []MenuItem{
-	{Key: "menu.house", Icon: "home", Path: "/house", Shortcut: "gh"},
-	{Key: "frame.search", Icon: "glass", Path: "/house/search"},
-	{Key: "menu.people", Icon: "people", Path: "/house/people"},
-	{Key: "menu.audit", Icon: "log", Path: "/house/audit"},
-}
-
 // frameHouse puts the house's menu around a page.
 func (v *visit) frameHouse(f *Frame, key string) {
 	f.Base, f.Name, f.Finds = Prefix+"/house", v.words.T("menu.house"), v.session.MayHouse(people.ClientsLook)
 	var items []MenuItem
-	for _, item := range houseMenu {
-		i := slices.IndexFunc(Routes, func(r Route) bool { return r.Method == "GET" && r.Path == item.Path })
-		if i < 0 || !v.session.MayHouse(Routes[i].May) {
+	for _, item := range v.k.houseMenu {
+		if !v.session.MayHouse(item.page.May) {
 			continue
 		}
 		item.Path, item.Current = Prefix+item.Path, item.Key == key

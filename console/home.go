@@ -25,7 +25,7 @@ type homePage struct {
 	Older     int64 // of them, older than five minutes
 	OpenPath  string
 	Wallets   []walletRow
-	WalletsAt string // the page of wallets; "": there is none, or not for this person
+	WalletsAt string // the page of wallets; "": not for this person
 	Waiting   []waitingRow
 	Operators []operatorRow
 	Never     bool // there was no payment yet
@@ -90,7 +90,7 @@ func (v *visit) home() error {
 	}
 	p.Title = p.heading(v.words.T)
 	p.Region = p.path()
-	if v.may(people.Export) && routeOf("/home.csv") != nil && len(p.Series) > 0 {
+	if v.may(people.Export) && len(p.Series) > 0 {
 		p.CSV = p.pathOf(v.clientPath("/home.csv"))
 	}
 	p.More = p.pathOf(v.clientPath("/figures"))
@@ -99,7 +99,7 @@ func (v *visit) home() error {
 	if p.Test && v.may(people.SandboxUse) {
 		p.Sandbox = v.clientPath("/sandbox")
 	}
-	if routeOf("/collect") != nil && v.may(people.Collect) {
+	if v.may(people.Collect) {
 		p.Collect = v.clientPath("/collect")
 	}
 	return v.page("home", p)
@@ -141,9 +141,7 @@ func (v *visit) readWallets(ctx context.Context, tx *store.Tx, p *homePage) erro
 		}
 		return 0
 	})
-	if routeOf("/wallets") != nil {
-		p.WalletsAt = v.clientPath("/wallets")
-	}
+	p.WalletsAt = v.clientPath("/wallets")
 	return err
 }
 
@@ -174,9 +172,7 @@ func (v *visit) readWaiting(ctx context.Context, tx *store.Tx, p *homePage) erro
 		default:
 			continue
 		}
-		if routeOf("/webhooks") != nil {
-			row.Path = v.clientPath("/webhooks")
-		}
+		row.Path = v.clientPath("/webhooks")
 		p.Waiting = append(p.Waiting, row)
 	}
 	return err

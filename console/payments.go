@@ -107,7 +107,7 @@ func (v *visit) list(kind string, f *filter, read reader) error {
 			p.Whole = f.pathOf(f.base + "/export")
 		}
 	}
-	if routeOf("/collect") != nil && kind == "payments" && v.may(people.Collect) {
+	if kind == "payments" && v.may(people.Collect) {
 		p.Collect = v.clientPath("/collect")
 	}
 	if kind == "payments" {

@@ -22,6 +22,11 @@ func (w *world) address(r *Route, client till.ID, id string) string {
 	return Prefix + path
 }
 
+// route returns a line of the table.
+func route(method, path string) *Route {
+	return &Routes[slices.IndexFunc(Routes, func(r Route) bool { return r.Method == method && r.Path == path })]
+}
+
 // Every route that is a merchant's, with each role, and with a person of
 // another merchant. I11, and what the role table says.
 func TestEveryRouteWithEveryRole(t *testing.T) {

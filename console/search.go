@@ -202,7 +202,7 @@ func (v *visit) search() error {
 	if same.Set("as", asAmount); p.As == asAmount {
 		for _, r := range scanRanges {
 			same.Set("range", r)
-			p.Since = append(p.Since, Choice{v.words.T("search.since_" + r), v.r.URL.Path + "?" + same.Encode(), r == v.scanRange().Range})
+			p.Since = append(p.Since, Choice{v.words.T("search.since_" + r), v.r.URL.Path + "?" + same.Encode(), r == v.scanRange()})
 		}
 	}
 	if p.Shown = text; v.client != nil {
@@ -360,7 +360,8 @@ func (v *visit) searchFor(as, text string) books.Search {
 		id, _ := till.ParseID(strings.ToLower(text)) // waysOf has read it
 		q.ID = &id
 	case asAmount:
-		q.Amounts, q.Earliest = v.amountsOf(text), max(v.scanRange().From, v.earliest())
+		since, _ := v.clock.Range(v.scanRange(), v.now)
+		q.Amounts, q.Earliest = v.amountsOf(text), max(since, v.earliest())
 	}
 	return q
 }
@@ -386,13 +387,11 @@ func (v *visit) amountsOf(text string) (out []till.Money) {
 var scanRanges = []string{"last_month", "month", "week", "today"}
 
 // scanRange returns the one of the address.
-func (v *visit) scanRange() *filter {
-	f := &filter{Range: v.r.URL.Query().Get("range")}
-	if !slices.Contains(scanRanges, f.Range) {
-		f.Range = scanRanges[0]
+func (v *visit) scanRange() string {
+	if r := v.r.URL.Query().Get("range"); slices.Contains(scanRanges, r) {
+		return r
 	}
-	f.setRange(v.clock, v.now)
-	return f
+	return scanRanges[0]
 }
 
 // nameMerchants says whose each line is, on the house's page.

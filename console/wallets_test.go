@@ -136,7 +136,7 @@ func (w *world) checkTable(first till.ID) {
 		s := w.visitor
 		return &s, nil
 	}
-	out := &statementWriter{v: &visit{k: w.console, w: a, r: request(http.MethodGet, w.path("/wallets"), nil), route: routeOf("/wallets"), written: true}}
+	out := &statementWriter{v: &visit{k: w.console, w: a, r: request(http.MethodGet, w.path("/wallets"), nil), route: route(http.MethodGet, "/c/{client}/wallets"), written: true}}
 	if _, err := out.Write([]byte("more")); people.RefusalOf(err) == nil {
 		t.Errorf("a slice after the role was taken: %v", err)
 	}

@@ -111,6 +111,26 @@ func (c Clock) StartOfMonth(t till.Time, later int) till.Time {
 	return till.TimeOf(time.Date(at.Year(), at.Month()+time.Month(later), 1, 0, 0, 0, 0, c.Zone))
 }
 
+// Ranges are the names that Range knows, as lists offer them.
+var Ranges = []string{"today", "yesterday", "week", "month", "last_month", "all"}
+
+// Range returns the ends of a named range of time, both included: zero where it has none.
+func (c Clock) Range(name string, now till.Time) (from, to till.Time) {
+	switch name {
+	case "today":
+		from = c.StartOfDay(now, 0)
+	case "yesterday":
+		from, to = c.StartOfDay(now, -1), c.StartOfDay(now, 0)-1
+	case "week":
+		from = c.StartOfDay(now, -(int(c.In(now).Weekday())+6)%7)
+	case "month":
+		from = c.StartOfMonth(now, 0)
+	case "last_month":
+		from, to = c.StartOfMonth(now, -1), c.StartOfMonth(now, 0)-1
+	}
+	return from, to
+}
+
 // ParseDay reads 2026-11-14 as the first moment of that day in the zone.
 func (c Clock) ParseDay(s string) (till.Time, bool) {
 	t, err := time.ParseInLocation("2006-01-02", s, c.Zone)
