@@ -125,7 +125,7 @@ func families(t testing.TB) map[string][]string {
 			f["event."] = append(f["event."], subject+"_"+kind)
 		}
 	}
-	for _, code := range []string{"missing", "insecure", "foreign", "away", "ours", "input", "long", "proof", "allowed", "refused", "phone", "suspended"} {
+	for _, code := range []string{"missing", "insecure", "foreign", "away", "busy", "ours", "input", "long", "proof", "allowed", "refused", "phone", "suspended"} {
 		f["error."] = append(f["error."], code+"_what", code+"_certain", code+"_do")
 	}
 	for _, kind := range []string{"payments", "payouts"} {
