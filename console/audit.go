@@ -221,18 +221,6 @@ func (v *visit) auditLines(rows []*store.AuditRow, shared map[string]bool) []*au
 	return out
 }
 
-// actWords returns an act in words. An act of an older release may have none; its code
-// stands in the row's details.
-func (v *visit) actWords(act string) string {
-	if v.words.Has("act." + act) {
-		return v.words.T("act." + act)
-	}
-	if base, refused := strings.CutSuffix(act, ".refuse"); refused {
-		return v.words.T("audit.refused", "what", v.actWords(base))
-	}
-	return v.words.T("audit.other")
-}
-
 // auditSubject says what a row is about, and where that is shown.
 func (v *visit) auditSubject(l *auditLine, a *store.AuditRow) {
 	if a.SubjectID.IsZero() || v.client == nil {

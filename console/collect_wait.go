@@ -132,19 +132,6 @@ func (v *visit) paidFacts(p *waitPage, s *books.Story) {
 	add(t("receipt.date"), v.clock.DateTime(at)).ISO = at.Std().Format(time.RFC3339)
 }
 
-// paidAt returns when the money came in.
-func paidAt(s *books.Story) till.Time {
-	for _, e := range s.Events {
-		if e.Kind == till.PaymentSuccess {
-			return e.CreatedAt
-		}
-	}
-	if !s.LateAt.IsZero() {
-		return s.LateAt
-	}
-	return s.Payment.UpdatedAt
-}
-
 // ringOf returns how many hundredths of a whole are left.
 func ringOf(left, whole time.Duration) int {
 	if whole <= 0 {

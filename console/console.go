@@ -182,3 +182,12 @@ func (k *Console) refuseForeign(w http.ResponseWriter, r *http.Request) {
 // reachable reports whether a session may travel over this connection: by
 // HTTPS, or on this machine under a name of this machine.
 func (k *Console) reachable(r *http.Request) bool { return k.secure || door.Local(r) }
+
+// PhonePrefix is where the handset is on a person's own phone.
+const PhonePrefix = "/phone"
+
+// forAnyone reports whether a path may travel over any connection: no session
+// does, and nothing there is worth more than the token in it.
+func forAnyone(path string) bool {
+	return strings.HasPrefix(path, PhonePrefix+"/") || strings.HasPrefix(path, Prefix+"/assets/")
+}

@@ -2,37 +2,11 @@ package console
 
 import (
 	"context"
-	"net/http"
-	"strings"
-	"sync"
 
-	"till"
-	"till/books"
 	"till/console/look"
 	"till/people"
 	"till/store"
 )
-
-// Limits of a table for spreadsheets. It is read from one snapshot into memory,
-// so that a slow line holds no reader of the database.
-const (
-	maxCSVRows = 50_000
-	csvSlice   = 500
-	maxCSVs    = 2 // made at once on this instance
-)
-
-var csvSlots = make(chan struct{}, maxCSVs)
-
-// takeCSVSlot lets one more table be made, until release is called: before it is
-// written to a browser, which may read slowly.
-func takeCSVSlot() (release func(), err error) {
-	select {
-	case csvSlots <- struct{}{}:
-		return sync.OnceFunc(func() { <-csvSlots }), nil
-	default:
-		return nil, errAway
-	}
-}
 
 // paymentsCSV is GET /c/{client}/payments.csv: what the list shows, all pages.
 func (v *visit) paymentsCSV() error {
@@ -123,52 +97,4 @@ func (v *visit) csvRow(l *Line, whole bool) []string {
 		phone = l.phone
 	}
 	return []string{l.ID, l.At.String(), v.clock.Local(l.At), v.clock.Zone.String(), l.State.Text, plainAmount(l.Amount), l.Amount.Currency, phone, l.Method, l.Reference, l.Receipt}
-}
-
-// plainAmount returns an amount in major units with a point, as programs read
-// it.
-func plainAmount(m till.Money) string {
-	return strings.ReplaceAll(look.Amount(look.English, m), ",", "")
-}
-
-// forExcel, as "for" in an address or a form, asks for a table that Excel opens.
-const forExcel = "excel"
-
-// Excel returns the address of a table as Excel opens it.
-func (f *Frame) Excel(table string) string {
-	mark := "?"
-	if strings.Contains(table, "?") {
-		mark = "&"
-	}
-	return table + mark + "for=" + forExcel
-}
-
-// writeCSV answers with a table: "," or, for Excel, ";" with a byte mark.
-func (v *visit) writeCSV(name string, rows [][]string) error {
-	var b []byte
-	comma := byte(',')
-	if v.r.Form.Get("for") == forExcel {
-		b = append(b, "\ufeff"...)
-		comma = ';'
-	}
-	for _, row := range rows {
-		b = appendRow(b, comma, row)
-	}
-	v.w.Header().Set("Content-Disposition", `attachment; filename="`+name+"-"+v.clock.ISODay(v.now)+`.csv"`)
-	v.write(http.StatusOK, "text/csv; charset=utf-8", b)
-	return nil
-}
-
-// appendRow writes a line of a table. Each cell is guarded and has quotes around
-// it, because spreadsheets split and run what others chose.
-func appendRow(b []byte, comma byte, row []string) []byte {
-	for i, cell := range row {
-		if i > 0 {
-			b = append(b, comma)
-		}
-		b = append(b, '"')
-		b = append(b, strings.ReplaceAll(books.Guard(cell), `"`, `""`)...)
-		b = append(b, '"')
-	}
-	return append(b, "\r\n"...)
 }

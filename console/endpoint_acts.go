@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"till"
 	"till/store"
@@ -19,29 +18,6 @@ import (
 func (v *visit) endpointID() (till.ID, string, error) {
 	ref, err := v.ref("endpoint")
 	return ref.ID, v.clientPath("/webhooks/" + ref.ID.String()), err
-}
-
-// after leads to a page after an act, with what was done or what is in the way.
-// Other errors have a page of their own.
-func (v *visit) after(path, done string, err error) error {
-	refused := ""
-	switch till.ErrorCode(err) {
-	case till.CodeEndpointDisabled:
-		refused = "endpoint_disabled"
-	case till.CodeValidationFailed:
-		refused = "value_invalid"
-		var e *till.Error
-		if errors.As(err, &e) && len(e.Fields) > 0 && e.Fields[0].Code == till.FieldTooMany {
-			refused = "too_many"
-		}
-	}
-	switch {
-	case refused != "":
-		return v.redirect(path + "?refused=" + refused)
-	case err != nil:
-		return err
-	}
-	return v.redirect(path + "?done=" + done)
 }
 
 // postEndpointEdit is POST …/webhooks/{endpoint}/edit.
@@ -121,30 +97,6 @@ func (v *visit) postEndpointAgain() error {
 	}
 	_, err = v.k.Endpoints.Replay(v.r.Context(), v.client.ID, id, r, v.requester())
 	return v.after(path, "range_again", err)
-}
-
-// overlaps are how long an old secret or key goes on beside its successor, in
-// hours; the first is offered first.
-var overlaps = []int{24, 1, 168, 0}
-
-// readOverlap returns the chosen overlap.
-func (v *visit) readOverlap() time.Duration {
-	hours := v.r.PostFormValue("overlap")
-	for _, h := range overlaps {
-		if strconv.Itoa(h) == hours {
-			return time.Duration(h) * time.Hour
-		}
-	}
-	return time.Duration(overlaps[0]) * time.Hour
-}
-
-// Overlaps are the choices of a form that replaces a secret or a key.
-func (f *Frame) Overlaps() []Choice {
-	out := make([]Choice, len(overlaps))
-	for i, h := range overlaps {
-		out[i] = Choice{Text: f.T("overlap.for_" + strconv.Itoa(h)), Path: strconv.Itoa(h)}
-	}
-	return out
 }
 
 // postEndpointRotate is POST …/webhooks/{endpoint}/rotate.

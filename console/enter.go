@@ -8,33 +8,6 @@ import (
 	"till/people"
 )
 
-// refusal returns what a person is told about a refusal.
-func (v *visit) refusal(r *people.Refusal) string {
-	return v.words.T("refusal."+string(r.Code), "n", int64(r.Wait.Seconds()))
-}
-
-// refused returns the words of a refusal, or the error if it is none: that is
-// ours, and has a page of its own.
-func (v *visit) refused(err error) (string, error) {
-	r := people.RefusalOf(err)
-	if r == nil || r.Code == people.SessionOver || r.Code == people.FactorNeeded {
-		return "", err
-	}
-	v.noteRefusal(r)
-	return v.refusal(r), nil
-}
-
-// passkeyForm is a ceremony as templates take it; nil where there are no
-// passkeys.
-type passkeyForm struct{ Options, Step string }
-
-func ceremonyForm(c *people.Ceremony) *passkeyForm {
-	if c == nil {
-		return nil
-	}
-	return &passkeyForm{string(c.Options), c.Step}
-}
-
 // enterPage is GET /enter.
 type enterPage struct {
 	*Frame

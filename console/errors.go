@@ -132,3 +132,19 @@ func (v *visit) pageError(err error) *pageError {
 	}
 	return errOurs
 }
+
+// refusal returns what a person is told about a refusal.
+func (v *visit) refusal(r *people.Refusal) string {
+	return v.words.T("refusal."+string(r.Code), "n", int64(r.Wait.Seconds()))
+}
+
+// refused returns the words of a refusal, or the error if it is none: that is
+// ours, and has a page of its own.
+func (v *visit) refused(err error) (string, error) {
+	r := people.RefusalOf(err)
+	if r == nil || r.Code == people.SessionOver || r.Code == people.FactorNeeded {
+		return "", err
+	}
+	v.noteRefusal(r)
+	return v.refusal(r), nil
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"till"
 	"till/books"
 	"till/store"
 	"till/webhook"
@@ -32,24 +31,3 @@ func (v *visit) examined(cases []*store.Case, payouts bool) (refs []store.Ref) {
 
 // openState is the state of a list that shows what has not ended.
 const openState = "open"
-
-// maxOpenRead is how far a list of what is open can be turned.
-const maxOpenRead = 5_000
-
-// listOpen reads a page of the payments that have not ended, of either status.
-func (v *visit) listOpen(ctx context.Context, tx *store.Tx, f store.PaymentFilter, page store.Page) ([]*store.PaymentRow, int64, error) {
-	var all []*store.PaymentRow
-	var total int64
-	until := min(page.Offset+page.Limit, maxOpenRead)
-	for _, status := range []till.Status{till.Pending, till.Processing} {
-		f.Status = status
-		rows, n, err := tx.ListPayments(ctx, v.client.ID, f, store.Page{Limit: until})
-		if err != nil {
-			return nil, 0, err
-		}
-		all, total = append(all, rows...), total+n
-	}
-	slices.SortFunc(all, func(a, b *store.PaymentRow) int { return slices.Compare(b.ID[:], a.ID[:]) })
-	all = all[:min(len(all), until)]
-	return all[min(len(all), page.Offset):], total, nil
-}

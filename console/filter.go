@@ -200,12 +200,6 @@ func (f *filter) narrowed() bool {
 	return f.State != "" || f.Method != "" || f.Connection != "" || f.Amount != "" || f.Examine
 }
 
-// Choice is one link of a filter.
-type Choice struct {
-	Text, Path string
-	Current    bool
-}
-
 // RangePicker chooses a range of time: by its name, or days from and to.
 type RangePicker struct {
 	*Frame
@@ -272,4 +266,12 @@ func (v *visit) pages(f *filter, total int64) *Pages {
 		shown = n
 	}
 	return p
+}
+
+func statusWords[S ~string](all []S) []string {
+	out := make([]string, len(all))
+	for i, s := range all {
+		out[i] = string(s)
+	}
+	return out
 }

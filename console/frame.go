@@ -252,3 +252,56 @@ type Chip struct {
 
 // Block is markup that was made on the server, by package chart.
 type Block = template.HTML
+
+// Choice is one link of a filter.
+type Choice struct {
+	Text, Path string
+	Current    bool
+}
+
+// Fact is a name with its value; Strong is the one that matters.
+type Fact struct {
+	Name, Value string
+	ISO         string // of a time
+	Strong      bool
+	Reveal      string // the address that shows it whole
+}
+
+// Excel returns the address of a table as Excel opens it.
+func (f *Frame) Excel(table string) string {
+	mark := "?"
+	if strings.Contains(table, "?") {
+		mark = "&"
+	}
+	return table + mark + "for=" + forExcel
+}
+
+// forExcel, as "for" in an address or a form, asks for a table that Excel opens.
+const forExcel = "excel"
+
+// textLines returns the lines of a text, none of an empty one.
+func textLines(s string) []string {
+	if strings.TrimSpace(s) == "" {
+		return nil
+	}
+	return strings.Split(s, "\n")
+}
+
+// maxListedClients is how many merchants the house's people are offered to
+// switch to; others are found by their address.
+const maxListedClients = 100
+
+// clientsOf returns the merchants that a person may look at.
+func (k *Console) clientsOf(v *visit) ([]*till.Client, error) {
+	own, err := k.People.Clients(v.r.Context(), v.session)
+	if err != nil || !v.session.MayHouse(people.ClientsLook) {
+		return own, err
+	}
+	all, err := k.Accounts.Clients(v.r.Context(), till.ID{}, maxListedClients)
+	for _, c := range all {
+		if !slices.ContainsFunc(own, func(o *till.Client) bool { return o.ID == c.ID }) {
+			own = append(own, c)
+		}
+	}
+	return own, err
+}

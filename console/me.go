@@ -2,14 +2,10 @@ package console
 
 import (
 	"html/template"
-	"time"
 
 	"till"
 	"till/people"
 )
-
-// lastingSession is longer than any session but that of a cashier's phone.
-const lastingSession = 8 * 24 * time.Hour
 
 const mePath = Prefix + "/me"
 

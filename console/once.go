@@ -3,6 +3,7 @@ package console
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"strconv"
 	"time"
 
 	"till"
@@ -55,4 +56,28 @@ type oncePage struct {
 func (v *visit) showOnce(p *oncePage) error {
 	v.plain = true
 	return v.page("once", p)
+}
+
+// overlaps are how long an old secret or key goes on beside its successor, in
+// hours; the first is offered first.
+var overlaps = []int{24, 1, 168, 0}
+
+// readOverlap returns the chosen overlap.
+func (v *visit) readOverlap() time.Duration {
+	hours := v.r.PostFormValue("overlap")
+	for _, h := range overlaps {
+		if strconv.Itoa(h) == hours {
+			return time.Duration(h) * time.Hour
+		}
+	}
+	return time.Duration(overlaps[0]) * time.Hour
+}
+
+// Overlaps are the choices of a form that replaces a secret or a key.
+func (f *Frame) Overlaps() []Choice {
+	out := make([]Choice, len(overlaps))
+	for i, h := range overlaps {
+		out[i] = Choice{Text: f.T("overlap.for_" + strconv.Itoa(h)), Path: strconv.Itoa(h)}
+	}
+	return out
 }

@@ -13,31 +13,6 @@ import (
 	"till/store"
 )
 
-// Line is one row of a list of payments or payouts, ready for people.
-type Line struct {
-	ID        string
-	Path      string
-	Day       string // where a new day begins
-	At        till.Time
-	Time      string
-	State     Chip
-	Why       string
-	Amount    till.Money
-	Phone     string // masked
-	Method    string
-	Reference string
-	Receipt   string
-	Final     bool // nothing more is decided
-
-	phone    string // whole
-	client   till.ID
-	Merchant string // its name, on pages over all merchants
-	Test     bool   // that it is a test merchant, there
-}
-
-// Tail returns the end of the id, which names a line that has no reference.
-func (l *Line) Tail() string { return l.ID[len(l.ID)-8:] }
-
 // listPage is a list of payments or payouts.
 type listPage struct {
 	*Frame
@@ -73,14 +48,6 @@ func (v *visit) payments() error {
 // paymentFilter reads the address of a list of payments.
 func (v *visit) paymentFilter() *filter {
 	return v.readFilter(v.clientPath("/payments"), append(statusWords(till.Statuses), openState))
-}
-
-func statusWords[S ~string](all []S) []string {
-	out := make([]string, len(all))
-	for i, s := range all {
-		out[i] = string(s)
-	}
-	return out
 }
 
 // reader reads a page of a list, and the number of all.
@@ -236,33 +203,6 @@ func (v *visit) listPayments(ctx context.Context, tx *store.Tx, f store.PaymentF
 	return v.paymentLines(rows), total, err
 }
 
-func (v *visit) paymentLines(rows []*store.PaymentRow) []*Line {
-	out := make([]*Line, len(rows))
-	for i, p := range rows {
-		l := v.line(p.ClientID, p.ID, p.CreatedAt, p.Amount, p.Phone, p.Method, p.Country, p.Reference, p.ProviderReference)
-		l.Path = pathOf(p.ClientID, "/payments/"+l.ID)
-		l.State, l.Why = v.paymentChip(p)
-		l.Final = p.Status.Final()
-		out[i] = l
-	}
-	v.setDays(out)
-	return out
-}
-
-func (v *visit) line(client, id till.ID, at till.Time, amount till.Money, phone, method, country, reference, receipt string) *Line {
-	return &Line{client: client, ID: id.String(), At: at, Time: v.clock.Time(at), Amount: amount, phone: phone, Phone: maskPhone(phone), Method: methodName(method, country),
-		Reference: reference, Receipt: receipt}
-}
-
-// setDays names the day of each line that begins one.
-func (v *visit) setDays(lines []*Line) {
-	for i, l := range lines {
-		if i == 0 || !v.clock.SameDay(l.At, lines[i-1].At) {
-			l.Day = v.clock.Day(l.At, v.now)
-		}
-	}
-}
-
 // choices fills in the links of the filters.
 func (v *visit) choices(p *listPage, f *filter) {
 	t := v.words.T
@@ -306,15 +246,6 @@ func (v *visit) connectionChoices(ctx context.Context, tx *store.Tx, f *filter) 
 	return out, err
 }
 
-// stateWord returns the key of a status: money that came in was paid, and money
-// that went out was sent.
-func stateWord(kind, status string) string {
-	if kind == "payouts" && status == string(till.PayoutSuccess) {
-		return "sent"
-	}
-	return status
-}
-
 // Span returns the ends of the range, once on the page with its zone.
 func (p *listPage) Span() string {
 	from, to := "", p.Clock.ShortDate(p.Filter.Upto)+" "+p.Clock.Minute(p.Filter.Upto)
@@ -344,9 +275,23 @@ func currencies(mode till.Mode) (out []string) {
 	return out
 }
 
-// curl returns a request that can be pasted.
-func (v *visit) curl(method, country, phone string, amount till.Money) string {
-	return "curl " + v.k.BaseURL + "/payments -H \"X-Api-Key: $KEY\" -H 'Content-Type: application/json' -d '{\n" +
-		"  \"method\": \"" + method + "\", \"country\": \"" + country + "\", \"amount\": {\"value\": \"" + amount.Value() + "\", \"currency\": \"" + amount.Currency + "\"},\n" +
-		"  \"customer\": {\"phone\": \"" + phone + "\"}, \"idempotency_key\": \"'$(uuidgen)'\"}'"
+// listOpen reads a page of the payments that have not ended, of either status.
+func (v *visit) listOpen(ctx context.Context, tx *store.Tx, f store.PaymentFilter, page store.Page) ([]*store.PaymentRow, int64, error) {
+	var all []*store.PaymentRow
+	var total int64
+	until := min(page.Offset+page.Limit, maxOpenRead)
+	for _, status := range []till.Status{till.Pending, till.Processing} {
+		f.Status = status
+		rows, n, err := tx.ListPayments(ctx, v.client.ID, f, store.Page{Limit: until})
+		if err != nil {
+			return nil, 0, err
+		}
+		all, total = append(all, rows...), total+n
+	}
+	slices.SortFunc(all, func(a, b *store.PaymentRow) int { return slices.Compare(b.ID[:], a.ID[:]) })
+	all = all[:min(len(all), until)]
+	return all[min(len(all), page.Offset):], total, nil
 }
+
+// maxOpenRead is how far a list of what is open can be turned.
+const maxOpenRead = 5_000

@@ -22,15 +22,3 @@ func (v *visit) listPayouts(ctx context.Context, tx *store.Tx, f store.PaymentFi
 	rows, total, err := tx.ListPayouts(ctx, v.client.ID, f, page)
 	return v.payoutLines(rows), total, err
 }
-
-func (v *visit) payoutLines(rows []*store.PayoutRow) []*Line {
-	out := make([]*Line, len(rows))
-	for i, p := range rows {
-		l := v.line(p.ClientID, p.ID, p.CreatedAt, p.Amount, p.Phone, p.Method, p.Country, p.Reference, p.ProviderReference)
-		l.Path = pathOf(p.ClientID, "/payouts/"+l.ID)
-		l.State, l.Why = v.payoutChip(p)
-		out[i] = l
-	}
-	v.setDays(out)
-	return out
-}

@@ -20,9 +20,6 @@ import (
 	"till/store"
 )
 
-// PhonePrefix is where the handset is on a person's own phone.
-const PhonePrefix = "/phone"
-
 // phoneLife is how long the link to a handset works.
 const phoneLife = 24 * time.Hour
 
@@ -35,12 +32,6 @@ var phoneRoutes = []Route{
 	{Method: http.MethodGet, Path: "/{token}", handle: (*visit).phone},
 	{Method: http.MethodPost, Path: "/{token}/answer", handle: (*visit).answerOnPhone},
 	{Method: http.MethodPost, Path: "/{token}/handset", handle: (*visit).setPhone},
-}
-
-// forAnyone reports whether a path may travel over any connection: no session
-// does, and nothing there is worth more than the token in it.
-func forAnyone(path string) bool {
-	return strings.HasPrefix(path, PhonePrefix+"/") || strings.HasPrefix(path, Prefix+"/assets/")
 }
 
 // phoneToken returns what opens the handset of a number: merchant, end, market

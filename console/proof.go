@@ -1,10 +1,13 @@
 package console
 
 import (
+	"errors"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
+	"till"
 	"till/people"
 )
 
@@ -95,4 +98,41 @@ func (v *visit) told() (done, refused string) {
 		refused = v.words.T("refusal."+r, "n", int64(wait))
 	}
 	return done, refused
+}
+
+// passkeyForm is a ceremony as templates take it; nil where there are no
+// passkeys.
+type passkeyForm struct{ Options, Step string }
+
+func ceremonyForm(c *people.Ceremony) *passkeyForm {
+	if c == nil {
+		return nil
+	}
+	return &passkeyForm{string(c.Options), c.Step}
+}
+
+// lastingSession is longer than any session but that of a cashier's phone.
+const lastingSession = 8 * 24 * time.Hour
+
+// after leads to a page after an act, with what was done or what is in the way.
+// Other errors have a page of their own.
+func (v *visit) after(path, done string, err error) error {
+	refused := ""
+	switch till.ErrorCode(err) {
+	case till.CodeEndpointDisabled:
+		refused = "endpoint_disabled"
+	case till.CodeValidationFailed:
+		refused = "value_invalid"
+		var e *till.Error
+		if errors.As(err, &e) && len(e.Fields) > 0 && e.Fields[0].Code == till.FieldTooMany {
+			refused = "too_many"
+		}
+	}
+	switch {
+	case refused != "":
+		return v.redirect(path + "?refused=" + refused)
+	case err != nil:
+		return err
+	}
+	return v.redirect(path + "?done=" + done)
 }

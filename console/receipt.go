@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"till"
@@ -105,12 +104,4 @@ func (v *visit) fillReceipt(p *receiptPage, s *books.Story) {
 	row(w.T("receipt.description"), description)
 	row(w.T("receipt.id"), pay.ID.String())
 	p.Fine = w.T("receipt.notice")
-}
-
-// textLines returns the lines of a text, none of an empty one.
-func textLines(s string) []string {
-	if strings.TrimSpace(s) == "" {
-		return nil
-	}
-	return strings.Split(s, "\n")
 }

@@ -6,38 +6,6 @@ import (
 	"till/people"
 )
 
-// Audience is who a route is for.
-type Audience int
-
-// The audiences.
-const (
-	Everyone Audience = iota // needs no session
-	SignedIn                 // any person
-	Staff                    // a role with the {client} of the path, or a look of the house
-	House                    // a role of the house
-)
-
-// Route is one page or act of the console.
-type Route struct {
-	Method string // GET answers HEAD too
-	Path   string // under Prefix, as http.ServeMux takes it
-	For    Audience
-	May    people.Permission // what the person must be allowed; Member: any role will do
-	Fresh  bool              // the act needs fresh proof; see visit.checkProof
-
-	// Stream is answered until the person leaves.
-	Stream bool
-
-	// TestOnly routes are 404 for live merchants.
-	TestOnly bool
-
-	// WhileSuspended says that an act works for a suspended merchant: it neither
-	// moves money nor gives access. Pages to read always work.
-	WhileSuspended bool
-
-	handle func(v *visit) error
-}
-
 // Routes is every page and act of the console. Tests go through it with each
 // role and with another merchant's person.
 var Routes = []Route{
@@ -147,10 +115,3 @@ var Routes = []Route{
 	{Method: http.MethodPost, Path: "/c/{client}/sandbox/handset", For: Staff, May: people.SandboxUse, TestOnly: true, WhileSuspended: true, handle: (*visit).setHandset},
 	{Method: http.MethodGet, Path: "/c/{client}/live", For: Staff, May: people.Member, Stream: true, handle: (*visit).live},
 }
-
-// What is answered outside of the table.
-var (
-	noRoute       = Route{handle: func(*visit) error { return errNoPage }}
-	insecureRoute = Route{handle: func(*visit) error { return errInsecure }}
-	foreignRoute  = Route{handle: func(*visit) error { return errForeign }}
-)

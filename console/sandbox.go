@@ -20,24 +20,6 @@ var goods = []struct {
 	price int64
 }{{"sandbox.loaves", 1000}, {"sandbox.coffee", 500}}
 
-// market is one method in one country and currency.
-type market struct {
-	method   *till.Method
-	country  *till.Country
-	currency string
-}
-
-func (m market) key() string { return m.method.Code + "." + m.country.Code + "." + m.currency }
-
-// minor returns an amount in units of the currency as money.
-func (m market) minor(units int64) till.Money {
-	decimals, _ := till.CurrencyDecimals(m.currency) // the catalogue's are known
-	for range decimals {
-		units *= 10
-	}
-	return till.Money{Minor: units, Currency: m.currency}
-}
-
 // sandboxMarkets returns what the sandbox serves, as the catalogue orders it.
 func sandboxMarkets() (out []market) {
 	for _, m := range till.Methods() {
@@ -334,13 +316,6 @@ func deliveryTone(s store.DeliveryStatus) string {
 		return "pending"
 	}
 	return "failed"
-}
-
-func hostOf(address string) string {
-	if u, err := url.Parse(address); err == nil {
-		return u.Host
-	}
-	return ""
 }
 
 // PIN says which PIN is right.

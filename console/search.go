@@ -258,26 +258,6 @@ func (v *visit) phoneOf(text string) string {
 	return digitsOf(text)
 }
 
-// phoneIn returns the number that a text means in a country.
-func phoneIn(c *till.Country, text string) string {
-	digits := digitsOf(text)
-	for _, phone := range []string{digits, strings.TrimPrefix(digits, "00"), c.CallingCode + digits, c.CallingCode + strings.TrimPrefix(digits, "0")} {
-		if good, _ := till.CheckPhone(c, phone); good {
-			return phone
-		}
-	}
-	return digits
-}
-
-func digitsOf(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < '0' || r > '9' {
-			return -1
-		}
-		return r
-	}, text)
-}
-
 // find looks for a text as p.As says.
 func (v *visit) find(p *searchPage, text string) error {
 	q := v.searchFor(p.As, text)

@@ -3,7 +3,6 @@ package console
 import (
 	"slices"
 
-	"till"
 	"till/console/words"
 	"till/people"
 )
@@ -30,30 +29,6 @@ func (v *visit) clientStart() error {
 		return &people.Refusal{Code: people.NotAllowed, Need: people.PaymentsSee}
 	}
 	return v.redirect(f.Menu[0][0].Path)
-}
-
-// maxListedClients is how many merchants the house's people are offered to
-// switch to; others are found by their address.
-const maxListedClients = 100
-
-// clientsOf returns the merchants that a person may look at.
-func (k *Console) clientsOf(v *visit) ([]*till.Client, error) {
-	own, err := k.People.Clients(v.r.Context(), v.session)
-	if err != nil || !v.session.MayHouse(people.ClientsLook) {
-		return own, err
-	}
-	all, err := k.Accounts.Clients(v.r.Context(), till.ID{}, maxListedClients)
-	for _, c := range all {
-		if !slices.ContainsFunc(own, func(o *till.Client) bool { return o.ID == c.ID }) {
-			own = append(own, c)
-		}
-	}
-	return own, err
-}
-
-// noteLook writes down that a person of the house looks into a merchant.
-func (k *Console) noteLook(v *visit) error {
-	return k.People.NoteLook(v.r.Context(), v.session, v.client)
 }
 
 // setLanguage is POST /me/language: the switch of each page.

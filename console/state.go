@@ -1,6 +1,8 @@
 package console
 
 import (
+	"strings"
+
 	"till"
 	"till/console/look"
 	"till/store"
@@ -80,3 +82,24 @@ func (v *visit) caseKind(kind string) string {
 
 // maskPhone returns a phone as pages show it.
 func maskPhone(phone string) string { return look.Mask(phone) }
+
+// actWords returns an act in words. An act of an older release may have none; its code
+// stands in the row's details.
+func (v *visit) actWords(act string) string {
+	if v.words.Has("act." + act) {
+		return v.words.T("act." + act)
+	}
+	if base, refused := strings.CutSuffix(act, ".refuse"); refused {
+		return v.words.T("audit.refused", "what", v.actWords(base))
+	}
+	return v.words.T("audit.other")
+}
+
+// stateWord returns the key of a status: money that came in was paid, and money
+// that went out was sent.
+func stateWord(kind, status string) string {
+	if kind == "payouts" && status == string(till.PayoutSuccess) {
+		return "sent"
+	}
+	return status
+}

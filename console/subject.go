@@ -1,8 +1,6 @@
 package console
 
 import (
-	"context"
-	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,8 +9,6 @@ import (
 	"till/books"
 	"till/console/look"
 	"till/people"
-	"till/store"
-	"till/webhook"
 )
 
 // subjectPage is a payment or a payout: what is going on, what happened, and
@@ -38,24 +34,6 @@ type subjectPage struct {
 	Whole    bool   // the whole phone is shown, in this view only
 }
 
-// Fact is a name with its value; Strong is the one that matters.
-type Fact struct {
-	Name, Value string
-	ISO         string // of a time
-	Strong      bool
-	Reveal      string // the address that shows it whole
-}
-
-// Going is the sentence that says what is going on, and who is next.
-type Going struct {
-	Tone      string
-	Say, More string
-	Next      string
-	Until     till.Time // counts down; zero: nothing does
-	LeftWord  string
-	LeftSpan  string
-}
-
 // payment is GET /c/{client}/payments/{id}.
 func (v *visit) payment() error { return v.subject(till.SubjectPayment, "payments", false) }
 
@@ -78,23 +56,6 @@ func (v *visit) reveal(kind till.SubjectKind, list string, see people.Permission
 		return &people.Refusal{Code: people.NotAllowed, Need: see}
 	}
 	return v.subject(kind, list, true)
-}
-
-// readStory reads what happened to a payment or a payout and, for those who may
-// see webhooks, the deliveries of its events with their endpoints.
-func (v *visit) readStory(kind till.SubjectKind, ref store.Ref) (story *books.Story, views []*webhook.DeliveryView, endpoints map[till.ID]*store.Endpoint, err error) {
-	err = v.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		if story, err = books.ReadStory(ctx, tx, kind, ref); err != nil || !v.may(people.WebhooksSee) {
-			return err
-		}
-		events := make([]*till.Event, len(story.Events))
-		for i, e := range story.Events {
-			events[i] = &e.Event
-		}
-		views, endpoints, err = webhook.DeliveriesOf(ctx, tx, v.client.ID, events)
-		return err
-	})
-	return story, views, endpoints, err
 }
 
 // subject shows a payment or a payout.
@@ -156,42 +117,6 @@ func (v *visit) cameFrom(list string) string {
 		return list
 	}
 	return ownPath(u.RequestURI())
-}
-
-// going puts the sentence into words.
-func (v *visit) going(s *books.Story, w books.Why, tone string) Going {
-	g := Going{Tone: tone}
-	at := func(t till.Time) string { return v.clock.Moment(t, v.now) }
-	operator := v.operatorName(s)
-	args := []any{"op", operator, "t", at(w.At), "t2", at(w.Then), "t3", at(w.Until), "until", at(w.Until),
-		"n", w.Rate, "a", w.Amount, "b", w.Other, "d", look.Span(v.words.Lang(), w.Span),
-		"reason", v.reason(w.Reason), "s", v.words.T("state." + stateWord(listOf(s.Kind), w.Status))}
-	g.Say = v.words.T("why."+string(w.Code), args...)
-	switch {
-	case w.NextAsk.IsZero():
-	case !w.AskedAt.IsZero():
-		g.More = v.words.T("going.asked", "op", operator, "t", at(w.AskedAt), "t2", at(max(w.NextAsk, v.now)))
-	case s.Step != nil && s.Step.Sends > 0:
-		g.More = v.words.T("going.asks", "op", operator, "t", at(max(w.NextAsk, v.now)))
-	}
-	if w.Next != books.Nobody {
-		g.Next = v.words.T("next."+string(w.Next), "op", operator)
-	}
-	if w.Code == books.WhyWaiting {
-		g.Until, g.LeftWord = w.Until, v.words.T("going.left")
-		g.LeftSpan = look.Span(v.words.Lang(), w.Until.Sub(v.now))
-	}
-	return g
-}
-
-func listOf(kind till.SubjectKind) string { return string(kind) + "s" }
-
-// operatorName returns what people call whom the money was asked from.
-func (v *visit) operatorName(s *books.Story) string {
-	if m, ok := till.MethodOf(s.Subject.Method); ok {
-		return m.Name
-	}
-	return s.Subject.Connection
 }
 
 // groups are the filters of the timeline, in the order of the page.
@@ -264,30 +189,4 @@ func (v *visit) facts(p *subjectPage, s *books.Story) {
 	if s.Step != nil && s.Step.Handle != "" {
 		p.Ids = append(p.Ids, Fact{Name: t("fact.handle"), Value: s.Step.Handle})
 	}
-}
-
-// readDocument returns the description of a document, and the document as
-// people can read it, without the customer, whose phone it has.
-func readDocument(document []byte) (description, text string) {
-	var members map[string]json.RawMessage
-	if len(document) == 0 || json.Unmarshal(append(append([]byte{'{'}, document...), '}'), &members) != nil {
-		return "", ""
-	}
-	_ = json.Unmarshal(members["description"], &description) // what is no text is shown with the rest
-	for _, name := range []string{"description", "customer", "recipient"} {
-		delete(members, name)
-	}
-	for name, value := range members {
-		if string(value) == "null" || string(value) == "{}" {
-			delete(members, name)
-		}
-	}
-	if len(members) == 0 {
-		return description, ""
-	}
-	b, err := json.MarshalIndent(members, "", "  ")
-	if err != nil {
-		return description, ""
-	}
-	return description, string(b)
 }

@@ -16,6 +16,7 @@ import (
 	"till/internal/door"
 	"till/people"
 	"till/store"
+	"till/webhook"
 )
 
 // visit is one request, from its cookie to its page.
@@ -291,3 +292,14 @@ func device(agent string) string {
 
 // gone reports whether an error says that the browser has left.
 func gone(err error) bool { return errors.Is(err, context.Canceled) }
+
+// noteLook writes down that a person of the house looks into a merchant.
+func (k *Console) noteLook(v *visit) error {
+	return k.People.NoteLook(v.r.Context(), v.session, v.client)
+}
+
+// requester is the person as the functions of webhooks know who asks. Whoever
+// may see webhooks may see every kind of event.
+func (v *visit) requester() webhook.Requester {
+	return webhook.Requester{Actor: v.session.Actor(), Scopes: till.EventScopes}
+}

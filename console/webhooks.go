@@ -201,12 +201,6 @@ func (v *visit) keep(f *endpointForm, r *webhook.Request, err error) bool {
 	return true
 }
 
-// requester is the person as the functions of webhooks know who asks. Whoever
-// may see webhooks may see every kind of event.
-func (v *visit) requester() webhook.Requester {
-	return webhook.Requester{Actor: v.session.Actor(), Scopes: till.EventScopes}
-}
-
 // postWebhook is POST /c/{client}/webhooks: it makes an endpoint.
 func (v *visit) postWebhook() error {
 	act, err := v.readAct()

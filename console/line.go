@@ -1,0 +1,70 @@
+package console
+
+import (
+	"till"
+	"till/store"
+)
+
+// Line is one row of a list of payments or payouts, ready for people.
+type Line struct {
+	ID        string
+	Path      string
+	Day       string // where a new day begins
+	At        till.Time
+	Time      string
+	State     Chip
+	Why       string
+	Amount    till.Money
+	Phone     string // masked
+	Method    string
+	Reference string
+	Receipt   string
+	Final     bool // nothing more is decided
+
+	phone    string // whole
+	client   till.ID
+	Merchant string // its name, on pages over all merchants
+	Test     bool   // that it is a test merchant, there
+}
+
+// Tail returns the end of the id, which names a line that has no reference.
+func (l *Line) Tail() string { return l.ID[len(l.ID)-8:] }
+
+func (v *visit) line(client, id till.ID, at till.Time, amount till.Money, phone, method, country, reference, receipt string) *Line {
+	return &Line{client: client, ID: id.String(), At: at, Time: v.clock.Time(at), Amount: amount, phone: phone, Phone: maskPhone(phone), Method: methodName(method, country),
+		Reference: reference, Receipt: receipt}
+}
+
+func (v *visit) paymentLines(rows []*store.PaymentRow) []*Line {
+	out := make([]*Line, len(rows))
+	for i, p := range rows {
+		l := v.line(p.ClientID, p.ID, p.CreatedAt, p.Amount, p.Phone, p.Method, p.Country, p.Reference, p.ProviderReference)
+		l.Path = pathOf(p.ClientID, "/payments/"+l.ID)
+		l.State, l.Why = v.paymentChip(p)
+		l.Final = p.Status.Final()
+		out[i] = l
+	}
+	v.setDays(out)
+	return out
+}
+
+func (v *visit) payoutLines(rows []*store.PayoutRow) []*Line {
+	out := make([]*Line, len(rows))
+	for i, p := range rows {
+		l := v.line(p.ClientID, p.ID, p.CreatedAt, p.Amount, p.Phone, p.Method, p.Country, p.Reference, p.ProviderReference)
+		l.Path = pathOf(p.ClientID, "/payouts/"+l.ID)
+		l.State, l.Why = v.payoutChip(p)
+		out[i] = l
+	}
+	v.setDays(out)
+	return out
+}
+
+// setDays names the day of each line that begins one.
+func (v *visit) setDays(lines []*Line) {
+	for i, l := range lines {
+		if i == 0 || !v.clock.SameDay(l.At, lines[i-1].At) {
+			l.Day = v.clock.Day(l.At, v.now)
+		}
+	}
+}

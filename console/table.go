@@ -1,0 +1,68 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"till"
+	"till/books"
+	"till/console/look"
+)
+
+// Limits of a table for spreadsheets. It is read from one snapshot into memory,
+// so that a slow line holds no reader of the database.
+const (
+	maxCSVRows = 50_000
+	csvSlice   = 500
+	maxCSVs    = 2 // made at once on this instance
+)
+
+var csvSlots = make(chan struct{}, maxCSVs)
+
+// takeCSVSlot lets one more table be made, until release is called: before it is
+// written to a browser, which may read slowly.
+func takeCSVSlot() (release func(), err error) {
+	select {
+	case csvSlots <- struct{}{}:
+		return sync.OnceFunc(func() { <-csvSlots }), nil
+	default:
+		return nil, errAway
+	}
+}
+
+// plainAmount returns an amount in major units with a point, as programs read
+// it.
+func plainAmount(m till.Money) string {
+	return strings.ReplaceAll(look.Amount(look.English, m), ",", "")
+}
+
+// writeCSV answers with a table: "," or, for Excel, ";" with a byte mark.
+func (v *visit) writeCSV(name string, rows [][]string) error {
+	var b []byte
+	comma := byte(',')
+	if v.r.Form.Get("for") == forExcel {
+		b = append(b, "\ufeff"...)
+		comma = ';'
+	}
+	for _, row := range rows {
+		b = appendRow(b, comma, row)
+	}
+	v.w.Header().Set("Content-Disposition", `attachment; filename="`+name+"-"+v.clock.ISODay(v.now)+`.csv"`)
+	v.write(http.StatusOK, "text/csv; charset=utf-8", b)
+	return nil
+}
+
+// appendRow writes a line of a table. Each cell is guarded and has quotes around
+// it, because spreadsheets split and run what others chose.
+func appendRow(b []byte, comma byte, row []string) []byte {
+	for i, cell := range row {
+		if i > 0 {
+			b = append(b, comma)
+		}
+		b = append(b, '"')
+		b = append(b, strings.ReplaceAll(books.Guard(cell), `"`, `""`)...)
+		b = append(b, '"')
+	}
+	return append(b, "\r\n"...)
+}
