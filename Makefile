@@ -4,9 +4,8 @@ SHELL := /bin/bash
 GO    ?= go
 FUZZTIME ?= 60s
 
-# Without cgo, as the binary is built: then the program, vet and the tests share
-# what the compiler has made. Only the race detector needs cgo.
-export CGO_ENABLED := 0
+# No flags for the compiler here: what 'go run', 'go vet' or 'go test' has compiled, each
+# of them uses again, also without make.
 
 .DEFAULT_GOAL := help
 
@@ -20,10 +19,10 @@ run: ## start the service with a demo client on 127.0.0.1:8080
 
 .PHONY: build
 build: ## build the static binary ./till
-	$(GO) build -trimpath -ldflags "-s -w" -o till ./cmd/till
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o till ./cmd/till
 
 # What the program also runs on. For these it is only built, and not optimised:
-# that takes half of the time. A cold one takes 80 s of CPU, so 'make test' only
+# that takes half of the time. A cold one takes 80 s of CPU, so 'make check' only
 # checks the types, in 4 s each; 'make soak' and the hosted workflow build all.
 TARGETS := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
@@ -32,25 +31,54 @@ cross: ## build the program for every system that it runs on
 	@set -e; for target in $(TARGETS); do echo "build for $$target"; \
 		GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -gcflags=all='-N -l' -o /dev/null ./cmd/till; done
 
-# Nobody debugs what 'make test' builds. Without the debugger's tables the compiler
-# takes a fifth less time, and from a fresh clone it takes most of the time.
-LEAN := -gcflags=all=-dwarf=false
-
+# Two questions. 'make test': does the product work? It needs Go, Node, PostgreSQL and
+# Chromium. 'make check': is everything around it as it should be? Installing and
+# compiling do not wait for each other, and later neither do tests.
 .PHONY: test
-test: export GOFLAGS := $(shell $(GO) env GOFLAGS) $(LEAN)
-test: guide-tools python-tools php-tools e2e-tools lint ## run every test, on SQLite and PostgreSQL
-	MAKEFLAGS= $(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory -j3 PYTHON=$(PYTHON) go-part sdk-part e2e-part # each waits a lot
+test: export TILL_BINARY := $(CURDIR)/.built/till
+test: ## run the Go tests on SQLite and PostgreSQL, and the stories of the console's users in Chromium
+	$(MAKE) --no-print-directory -j2 program servers
+	MAKEFLAGS= $(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory -j2 go-part e2e-part
+	@echo "passed. 'make check' runs the rest: lint, the SDKs, every page in Chromium, the guides and their programs"
+
+.PHONY: check
+check: export TILL_BINARY := $(CURDIR)/.built/till
+check: guide-tools python-tools php-tools e2e-tools sdk-typescript program ## run the rest: lint, SDKs, every page of the console, the guides
+	MAKEFLAGS= $(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory -j3 PYTHON=$(PYTHON) lint guides-part sdk-part sweep-part plain-part # each waits a lot
+
+# The program that tests of other modules start: built once.
+.PHONY: program
+program:
+	$(GO) build -o .built/till ./cmd/till
+
+# PostgreSQL is installed by whoever starts it first.
+.PHONY: servers
+servers: e2e-tools
+	@$(GO) run ./internal/db/pgtest/withpg true
 
 # What takes longest comes first: at the end there is little to wait for.
 LONGEST := ./cmd/till ./api ./books ./collect ./store ./webhook ./payout ./server ./console
 
+# What needs programs in other languages, or curl and sqlite3 as readers of guides do.
+GUIDES := ^(TestGuides|TestEveryCallOfThePagesRuns|TestEveryReceiverOfThePagesActsOnce|TestTheReceiversOfTheGuideShipWhatIsPaid|TestTheExamplesWork|TestTheExamplesReadALogThatWasSetBack)$$
+
 .PHONY: go-part
-go-part: sdk-typescript
-	$(TEST) -timeout 18m $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(LONGEST))")
+go-part:
+	$(TEST) -timeout 18m -skip '$(GUIDES)' $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(LONGEST))")
+
+# With TILL_EVERYTHING nothing may be missing on the machine.
+.PHONY: guides-part
+guides-part:
+	TILL_EVERYTHING=1 $(TEST) -timeout 18m -run '$(GUIDES)' ./cmd/till ./webhook
+
+# Once more without what only saves work: nothing may depend on it.
+.PHONY: plain-part
+plain-part:
+	TILL_TEST_ENGINE=postgres-plain $(TEST) ./store
 
 # A part of what 'make sdk' does.
 .PHONY: sdk-part
-sdk-part: sdk-typescript
+sdk-part:
 	cd tools && $(GO) run ./crosscheck darwin/arm64 windows/amd64
 	cd sdk/go && $(GO) vet ./... && $(TEST) ./...
 	cd tools && $(TEST) $$($(GO) list ./... | grep -v '^till/tools/conform')
@@ -60,12 +88,11 @@ sdk-part: sdk-typescript
 	cd tools && TILL_SDK=typescript TILL_SCENARIOS=part TILL_ORDERS=200 TILL_KILLS=3 $(TEST) -run '^(TestScenarios|TestShop)$$' ./conform
 	$(MAKE) --no-print-directory sdk-python-part sdk-php-part
 
-# 'make lint' has run all of go vet already; here it would run again for each kind
-# of build.
+# 'make lint' runs all of go vet.
 TEST := $(GO) test -vet=off
 
 # What many goroutines share, for the race detector. It takes several times as long, so
-# 'make test' leaves it to 'make race-part' and 'make race'; 'make soak' and the hosted
+# 'make check' leaves it to 'make race-part' and 'make race'; 'make soak' and the hosted
 # workflow run the part.
 RACING := ./store ./collect ./payout ./webhook ./account ./engine ./internal/dev/relay ./internal/batch ./internal/db/... ./internal/dev/faulty ./internal/hint \
 	./internal/dev/loadgen ./internal/loop ./internal/quota ./server ./tokens ./provider/wire ./provider/simulator ./provider/sandbox
@@ -183,17 +210,19 @@ php-tools:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 			php-cli php-curl php-sqlite3 php-pgsql php-mysql php-mbstring php-laravel-framework; }
 
-# The console's users in Chromium. 'make test' looks at each page in two dresses, English
-# on a light wide screen and French on a dark narrow one, and at empty pages in French on a
-# light narrow one; 'make e2e' looks at all in all eight. Pictures of what was looked at are
-# in e2e/shots.
+# The console's users in Chromium: 'make test' runs their stories, 'make check' opens
+# every page in each language, theme and width. Pictures of it are in e2e/shots.
 .PHONY: e2e
-e2e: e2e-tools ## tell the stories of the console's users in Chromium, and look at every page
+e2e: e2e-tools ## run the stories of the console's users in Chromium, and check every page in all variants
 	cd e2e && TILL_E2E=full $(GO) test -count=1 -timeout 40m ./...
 
 .PHONY: e2e-part
-e2e-part: e2e-tools
-	cd e2e && $(GO) vet ./... && $(TEST) -count=1 -timeout 15m ./...
+e2e-part:
+	cd e2e && $(TEST) -count=1 -timeout 15m -skip '^TestEvery' ./...
+
+.PHONY: sweep-part
+sweep-part:
+	cd e2e && TILL_E2E=full $(TEST) -count=1 -timeout 30m -run '^TestEvery' ./...
 
 .PHONY: screenshots
 screenshots: e2e-tools ## take the pictures of the guides anew
@@ -225,6 +254,7 @@ race: compiler guide-tools ## run every test with the race detector (half an hou
 lint: ## find mistakes that compile: gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
+	cd e2e && $(GO) vet ./...
 	cd tools && $(GO) vet ./... && $(GO) build -o ../.staticcheck honnef.co/go/tools/cmd/staticcheck
 	./.staticcheck ./...
 
@@ -233,8 +263,8 @@ vuln: ## look up known vulnerabilities of what the program calls (needs the Inte
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0 ./...
 
 .PHONY: quick
-quick: ## run the tests on SQLite, without the race detector and without those that run servers or guides for long
-	$(GO) test -short ./...
+quick: ## run the Go tests on SQLite, without those that run servers for long
+	$(GO) test -short -skip '$(GUIDES)' ./...
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (60s)

@@ -22,8 +22,11 @@ import (
 // startTime is how long a program has to be ready. The machine may be busy.
 const startTime = 90 * time.Second
 
-// buildTill builds the program once.
+// buildTill builds the program once, unless TILL_BINARY names one.
 var buildTill = sync.OnceValues(func() (string, error) {
+	if built := os.Getenv("TILL_BINARY"); built != "" {
+		return built, nil
+	}
 	path := filepath.Join(tempFolder, "till")
 	build := exec.Command("go", "build", "-o", path, "./cmd/till")
 	build.Dir = ".."

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"till/store/storetest"
 	"till/webhook"
 )
 
@@ -82,10 +83,7 @@ func TestTheExamplesWork(t *testing.T) {
 	for _, r := range receivers {
 		t.Run(r.program, func(t *testing.T) {
 			t.Parallel()
-			program, err := exec.LookPath(r.program)
-			if err != nil {
-				t.Skipf("there is no %s on this machine, so the example is not run; make test installs it", r.program)
-			}
+			program := storetest.Program(t, r.program)
 			secret := webhook.NewSecret()
 			empty := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				io.WriteString(w, `{"items":[],"next_after":0,"log_id":"L"}`)
@@ -121,10 +119,7 @@ func TestTheExamplesReadALogThatWasSetBack(t *testing.T) {
 		} {
 			t.Run(r.program+" "+name, func(t *testing.T) {
 				t.Parallel()
-				program, err := exec.LookPath(r.program)
-				if err != nil {
-					t.Skipf("there is no %s on this machine, so the example is not run; make test installs it", r.program)
-				}
+				program := storetest.Program(t, r.program)
 				var restored atomic.Bool
 				log := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					switch after := r.FormValue("after"); {

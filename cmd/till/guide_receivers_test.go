@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"till"
+	"till/store/storetest"
 )
 
 const guideExamples = "../../docs/guide/examples/webhooks"
@@ -61,10 +62,7 @@ func TestTheReceiversOfTheGuideShipWhatIsPaid(t *testing.T) {
 	for _, r := range guideReceivers {
 		t.Run(r.program, func(t *testing.T) {
 			t.Parallel()
-			program, err := exec.LookPath(r.program)
-			if err != nil {
-				t.Skipf("there is no %s on this machine, so the example is not run; make test installs it", r.program)
-			}
+			program := storetest.Program(t, r.program)
 			dir := t.TempDir()
 			k := &killing{t: t, dir: dir, database: filepath.Join(dir, "till.db"), book: filepath.Join(dir, "sandbox.db"), window: 3 * time.Second, answered: map[string]string{}}
 			s := k.start()

@@ -102,6 +102,9 @@ func TestGuidesLeaveOutNoMoreThanTheySay(t *testing.T) {
 	}
 }
 
+// guidePrograms are what pages call that not every machine has.
+var guidePrograms = regexp.MustCompile(`\b(node|npm|php|python3|sqlite3|age-keygen)\b`)
+
 // guideTimeout bounds a page.
 const guideTimeout = 3 * time.Minute
 
@@ -207,6 +210,9 @@ func (g *guide) run() {
 	}
 	if steps+strings.Count(g.script.String(), "$OUT/last") == 0 {
 		return
+	}
+	for _, program := range append(guidePrograms.FindAllString(g.script.String(), -1), "bash", "curl") {
+		storetest.Program(g.t, program)
 	}
 	g.bash()
 	for i, b := range g.blocks {

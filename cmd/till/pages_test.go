@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"till/api"
+	"till/store/storetest"
 )
 
 // pageProgram runs a program of docs/_examples in a folder of its own.
@@ -75,6 +76,7 @@ func TestEveryCallOfThePagesRuns(t *testing.T) {
 	for _, p := range pagePrograms {
 		t.Run(p.file, func(t *testing.T) {
 			t.Parallel()
+			storetest.Program(t, p.command[0])
 			dir := t.TempDir()
 			text, err := os.ReadFile(filepath.Join(source, "docs/_examples", p.file))
 			if err != nil {
@@ -114,6 +116,7 @@ func TestEveryReceiverOfThePagesActsOnce(t *testing.T) {
 		p.file = strings.Replace(p.file, "calls", "receive", 1)
 		t.Run(p.file, func(t *testing.T) {
 			t.Parallel()
+			storetest.Program(t, p.command[0])
 			dir := t.TempDir()
 			text, err := os.ReadFile(filepath.Join(source, "docs/_examples", p.file))
 			if err != nil {

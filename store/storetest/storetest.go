@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -15,8 +16,8 @@ import (
 
 // Engines returns the databases that every test runs on: SQLite, and
 // the PostgreSQL server that TILL_TEST_POSTGRES_URL names, in a database of its
-// own per test. If TILL_TEST_ENGINE is postgres, SQLite is left out: another
-// run has it. If TILL_TEST_CITUS_URL names a cluster, it is the only one: there
+// own per test. If TILL_TEST_ENGINE is postgres-plain, PostgreSQL is the only one, without
+// what only saves work: nothing may depend on it. If TILL_TEST_CITUS_URL names a cluster, it is the only one: there
 // a test takes many times as long.
 func Engines() []Engine {
 	if citusServer() != "" {
@@ -26,6 +27,17 @@ func Engines() []Engine {
 			// PlainSQL: it is not distributed yet when it is opened.
 			Empty: func(tb testing.TB) store.Config {
 				return store.Config{Path: newEmptyCitus(tb), PartRows: partRows, PlainSQL: true}
+			},
+		}}
+	}
+	if os.Getenv("TILL_TEST_ENGINE") == "postgres-plain" {
+		return []Engine{{
+			Name: "postgres-plain",
+			Config: func(tb testing.TB) store.Config {
+				return store.Config{Path: newDatabase(tb), PartRows: partRows, PlainSQL: true, NoNotify: true}
+			},
+			Empty: func(tb testing.TB) store.Config {
+				return store.Config{Path: newSchema(tb), PartRows: partRows, PlainSQL: true, NoNotify: true}
 			},
 		}}
 	}
@@ -42,9 +54,6 @@ func Engines() []Engine {
 			Config: func(tb testing.TB) store.Config { return store.Config{Path: newDatabase(tb), PartRows: partRows} },
 			Empty:  func(tb testing.TB) store.Config { return store.Config{Path: newSchema(tb), PartRows: partRows} },
 		})
-	}
-	if len(all) > 1 && os.Getenv("TILL_TEST_ENGINE") == "postgres" {
-		return all[1:]
 	}
 	return all
 }
@@ -72,6 +81,21 @@ func Shared(tb testing.TB) Engine {
 	return e
 }
 
+// Program returns where a program of another project is, and skips the test if it is not on
+// this machine. With TILL_EVERYTHING, as make check sets it, that is a failure.
+func Program(tb testing.TB, name string) string {
+	tb.Helper()
+	path, err := exec.LookPath(name)
+	switch {
+	case err == nil:
+	case os.Getenv("TILL_EVERYTHING") != "":
+		tb.Fatal(err)
+	default:
+		tb.Skipf("there is no %s on this machine; make check installs it", name)
+	}
+	return path
+}
+
 // Run runs f, in parallel, on an empty migrated store of each engine, and
 // checks the invariants when f has ended.
 func Run(t *testing.T, f func(t *testing.T, s *store.Store)) {
@@ -83,16 +107,7 @@ func Run(t *testing.T, f func(t *testing.T, s *store.Store)) {
 // moment; with none, the machine's clock is used and f is given nil.
 func RunAt(t *testing.T, start *till.Time, f func(t *testing.T, s *store.Store, c *Clock)) {
 	t.Helper()
-	all := Engines()
-	if len(all) > 1 && ofStore() {
-		// Once more without what only saves work: nothing may depend on it.
-		all = append(all, Engine{Name: "postgres-plain", Config: func(tb testing.TB) store.Config {
-			c := all[1].Config(tb)
-			c.PlainSQL, c.NoNotify = true, true
-			return c
-		}})
-	}
-	for _, e := range all {
+	for _, e := range Engines() {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
 			c := e.Config(t)
@@ -106,12 +121,6 @@ func RunAt(t *testing.T, start *till.Time, f func(t *testing.T, s *store.Store, 
 			f(t, s, clock)
 		})
 	}
-}
-
-// ofStore reports whether the test is one of the store's own.
-func ofStore() bool {
-	folder, err := os.Getwd() // a test runs in the folder of its package
-	return err == nil && filepath.Base(folder) == "store"
 }
 
 // Open opens and migrates a store that is closed when the test has ended.

@@ -42,8 +42,10 @@ func prepare(run func() int) (code int, err error) {
 		return 1, err
 	}
 	defer os.RemoveAll(programs.folder)
-	if programs.till, err = goBuild(programs.folder, "till", "../..", "./cmd/till"); err != nil {
-		return 1, err
+	if programs.till = os.Getenv("TILL_BINARY"); programs.till == "" {
+		if programs.till, err = goBuild(programs.folder, "till", "../..", "./cmd/till"); err != nil {
+			return 1, err
+		}
 	}
 	prepareSDK, ok := sdks[sdkName()]
 	if !ok {
