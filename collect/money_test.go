@@ -16,6 +16,7 @@ import (
 	"till/provider"
 	"till/provider/sandbox"
 	"till/store"
+	"till/store/storetest"
 )
 
 // wallet returns the client's wallet in XAF.
@@ -605,4 +606,42 @@ func TestACreditTakesItsMoneyOutOfSuspense(t *testing.T) {
 		}
 		w.holds(5000, 0)
 	})
+}
+
+// A line of a statement settles what is open. If the row was decided after the statement was
+// read, the line changes nothing, and closes no case: whoever applies a statement has not
+// looked at them. A person who resolves the one payment has.
+func TestAStatementClosesNoCaseOfADecidedPayment(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]provider.Result{"credited": storetest.Succeeded, "failed": storetest.Declined} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, func(t *testing.T, s *store.Store) {
+				client, c := storetest.NewClient(t, s, till.Test), storetest.NewCollector(t, s)
+				p := storetest.NewPayment(t, c, client, storetest.Body{})
+				storetest.Apply(t, c, s, p, first)
+				if first.Outcome == provider.Success {
+					storetest.Apply(t, c, s, p, storetest.Declined)
+				} else {
+					storetest.Apply(t, c, s, p, storetest.Succeeded) // credited late
+				}
+				before := readCases(t, s, p.ID)
+				if before == "" {
+					t.Fatal("there is no case")
+				}
+				line := &engine.Answer{Ref: store.Ref{Client: client.ID, ID: p.ID}, Action: engine.Resolve, Connection: p.Connection,
+					Started: s.Now(), Ended: s.Now(), By: "Awa", Evidence: "line 7", UnlessDecided: true, Result: provider.Result{Outcome: first.Outcome}}
+				c.Apply(t.Context(), []*engine.Answer{line})
+				if got := readCases(t, s, p.ID); line.RecordErr != nil || !line.Unchanged || got != before {
+					t.Errorf("the line: %v, unchanged %t, cases %q; want none, true, %q", line.RecordErr, line.Unchanged, got, before)
+				}
+				person := *line
+				person.UnlessDecided, person.Started = false, line.Started+1
+				c.Apply(t.Context(), []*engine.Answer{&person})
+				if got := readCases(t, s, p.ID); person.RecordErr != nil || person.Unchanged || got != "" {
+					t.Errorf("the person: %v, unchanged %t, cases %q; want none left", person.RecordErr, person.Unchanged, got)
+				}
+			})
+		})
+	}
 }

@@ -219,6 +219,9 @@ func (b *Recording[R]) decide(ctx context.Context, a *Answer, d Rules[R]) error 
 // one exception is a request that provably never reached the operator.
 func (b *Recording[R]) interpret(ctx context.Context, row R, a *Answer, d Rules[R]) error {
 	p, s := row.Subject(), b.Steps[a.Ref]
+	if a.Unchanged = a.UnlessDecided && decided(p, a.Result.Outcome == provider.Success) && !b.resolvedBy(a); a.Unchanged {
+		return nil
+	}
 	switch t, known := b.worker.traits(p.Connection); {
 	case a.Action == Abandon && known && !p.Final && MayAbandon(s, p.ExpiresAt, t, b.Tx.Now()):
 		return d.End(ctx, row, provider.Result{Outcome: provider.Failed, Reason: till.ProviderUnavailable, Retryable: true})

@@ -132,7 +132,7 @@ func evidenceOf(a *Answer) []byte {
 // records it no second time.
 func (b *Recording[R]) RecordResolution(row R, a *Answer) {
 	p := row.Subject()
-	if last := b.lastAttempts[p.Ref]; last != nil && last.Kind == store.AttemptResolve && last.StartedAt == a.Started {
+	if b.resolvedBy(a) {
 		return
 	}
 	at := b.Heads[p.Ref.Client].NextTime()
@@ -146,6 +146,13 @@ func (b *Recording[R]) RecordResolution(row R, a *Answer) {
 	})
 	b.AddAudit(p.Ref.Client, p.Ref.ID, at, a.By, "resolve", "as "+string(a.Result.Outcome)+"; "+a.Evidence)
 	b.closed = append(b.closed, store.CaseClosure{Ref: p.Ref, By: a.By, At: at, Reason: reason, Evidence: a.Digest})
+}
+
+// resolvedBy reports whether a person's resolution is recorded already, by a commit whose
+// outcome was unknown.
+func (b *Recording[R]) resolvedBy(a *Answer) bool {
+	last := b.lastAttempts[a.Ref]
+	return last != nil && last.Kind == store.AttemptResolve && last.StartedAt == a.Started
 }
 
 // Wallet returns the client's wallet in a currency, as this batch has left it. It exists

@@ -104,9 +104,11 @@ func (p *Processor[R]) ResolveAll(ctx context.Context, items []*ResolveItem) err
 		switch success := subject.Status == string(till.Success); {
 		case success && !s.Success:
 			s.Err = till.Errorf(till.CodeValidationFailed, "the %s has succeeded and stays so", p.table.Name())
-		case success, *subject.LateEvent != 0, subject.Final && !s.Success:
+		case decided(subject, s.Success):
 		default:
-			answers, asked = append(answers, p.answerFromPerson(subject, s.Resolution)), append(asked, s)
+			a := p.answerFromPerson(subject, s.Resolution)
+			a.UnlessDecided = true // it may be, since it was read
+			answers, asked = append(answers, a), append(asked, s)
 		}
 	}
 	if len(answers) == 0 {
@@ -114,7 +116,16 @@ func (p *Processor[R]) ResolveAll(ctx context.Context, items []*ResolveItem) err
 	}
 	p.Apply(ctx, answers)
 	for i, a := range answers {
-		asked[i].Err, asked[i].Changed = a.RecordErr, a.RecordErr == nil
+		asked[i].Err, asked[i].Changed = a.RecordErr, a.RecordErr == nil && !a.Unchanged
 	}
 	return nil
+}
+
+// decided reports whether evidence of a success, or of a failure, changes nothing of a row
+// any more. It is false for evidence of a failure against a success.
+func decided(p store.Subject, success bool) bool {
+	if p.Status == string(till.Success) {
+		return success
+	}
+	return *p.LateEvent != 0 || p.Final && !success
 }
