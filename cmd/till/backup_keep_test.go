@@ -68,7 +68,10 @@ func TestKeepDeletesNoGoodBackup(t *testing.T) {
 	// An older backup is put back: those that are newer have what was lost.
 	newer := files(t, b.place)
 	folder := filepath.Join(b.dir, "new")
-	b.must(exitRefused, "restore", filepath.Join(b.place, first), "--identity", b.identity, "--database", filepath.Join(folder, "till.db"))
+	out = b.must(exitRefused, "restore", filepath.Join(b.place, first), "--identity", b.identity, "--database", filepath.Join(folder, "till.db"))
+	if name, _ := backup.ParseName(first); !strings.Contains(out, "The installation is "+name.Installation+":") {
+		t.Errorf("the restore does not say whose backup it is: %s", out)
+	}
 	again := []string{"backup", "--database", filepath.Join(folder, "till.db"), "--to", b.place, "--recipient", b.public, "--keep", "1h"}
 	if out := b.must(0, again...); !strings.Contains(out, "a restore is not released yet") {
 		t.Errorf("after a restore it says %s", out)

@@ -188,6 +188,7 @@ func printRestored(w io.Writer, name, database string, done *backup.Restored, ke
 		})
 	}
 	printf(w, "It is of %s: what was written from then on is lost. New payouts are held until 'till restored --release'.\n", m.TakenAt)
+	printf(w, "The installation is %s: if it is not yours, somebody else made this backup: do not start it.\n", m.Installation)
 	if err := (&restoredFlags{}).print(w, done.Marked, nil, nil, keys, 0); err != nil {
 		return err
 	}
