@@ -98,7 +98,7 @@ func TestABundleTellsNothingOfClients(t *testing.T) {
 	if !strings.Contains(files["config.json"], `"operator": "mtnmomo"`) || !strings.Contains(files["config.json"], fmt.Sprintf("%d bytes, ", len(secret))) {
 		t.Errorf("the configuration is %s", files["config.json"])
 	}
-	if state := files["state.json"]; !regexp.MustCompile(`"UpdatedAt": "20\d\d-|"At": "20\d\d-`).MatchString(state) || regexp.MustCompile(`\[\s+\d+,\s+\d+,|: \d{15}`).MatchString(state) {
+	if state := files["state.json"]; !regexp.MustCompile(`"FailedAt": "20\d\d-`).MatchString(state) || regexp.MustCompile(`\[\s+\d+,\s+\d+,|: \d{15}`).MatchString(state) {
 		t.Errorf("times or ids are not text: %s", state)
 	}
 	for file, text := range files {
