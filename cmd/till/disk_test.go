@@ -109,7 +109,7 @@ func sqliteInFilesThatMayNotGrow(t *testing.T) {
 			t.Fatalf("prlimit: %v: %s", err, out)
 		}
 	}
-	d.otherFault = true
+	d.otherFault, d.alert = true, ""
 	d.run(func() { limit("1000000") }, func() { limit("unlimited") })
 }
 
@@ -156,6 +156,7 @@ func postgresThatSaysItsDiskIsFull(t *testing.T) {
 type fullDisk struct {
 	*failover
 	reason     string // of not being ready, beside a full disk
+	alert      string // that fires meanwhile; "" for none
 	otherFault bool   // the database's disk is not full, but refuses writes or has nothing to do with it
 }
 
@@ -167,7 +168,7 @@ func newFullDisk(t *testing.T, database string, args ...string) *fullDisk {
 		t.Fatal(err)
 	}
 	l.Close()
-	d := &fullDisk{failover: &failover{bodies: map[string]string{}}}
+	d := &fullDisk{failover: &failover{bodies: map[string]string{}}, alert: "TillDiskFills"}
 	d.killing = &killing{t: t, dir: dir, book: filepath.Join(dir, "operator.db"), database: database, answered: map[string]string{}, admin: l.Addr().String()}
 	if !store.IsPostgres(database) {
 		if err := os.WriteFile(database, nil, 0o600); err != nil { // migrate makes none
@@ -201,12 +202,16 @@ func (d *fullDisk) till(answer any, args ...string) {
 func (d *fullDisk) run(fill, free func()) {
 	t := d.t
 	d.createMany(10)
+	sound := d.scrape()
 	fill()
 	d.await("a create is refused", func() bool { d.create(t.Context()); return len(d.open) > 0 })
 	for range 20 {
 		d.create(t.Context())
 	}
 	before, refused := d.answers(), len(d.open)
+	if d.alert != "" && !fires(t, d.alert, sound, d.scrape()) {
+		t.Errorf("%s does not fire", d.alert)
+	}
 	d.isNamed()
 	if refused < 15 {
 		t.Errorf("on a full disk %d of 20 creates were refused", refused)
@@ -226,7 +231,17 @@ func (d *fullDisk) run(fill, free func()) {
 	d.await("a customer has had the time to approve", d.atLeast(1300*time.Millisecond))
 	d.operatorKnowsNothingMore()
 	t.Logf("%d creates answered until the disk was full, %d refused; healed %s after there was space", before, refused, healed.Round(time.Millisecond))
+	if d.alert != "" {
+		d.await("the alert ends by itself", func() bool { first := d.scrape(); return !fires(t, d.alert, first, d.scrape()) })
+	}
 	d.finish()
+}
+
+// scrape reads what Prometheus would.
+func (d *fullDisk) scrape() scrape {
+	d.t.Helper()
+	_, text := d.health("/metrics")
+	return scrape{time.Now(), text}
 }
 
 // health asks the admin address.

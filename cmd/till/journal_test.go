@@ -219,7 +219,7 @@ func journalOnAFullDisk(t *testing.T) {
 	folder := t.TempDir()
 	fill, free := mount(t, folder, 1<<20)
 	d := newFullDisk(t, filepath.Join(t.TempDir(), "till.db"), "--journal", folder, "--journal-sync")
-	d.otherFault = true
+	d.otherFault, d.alert = true, "TillJournalFails"
 	d.reason = "the journal cannot be written, and creates wait for it"
 	d.run(fill, free)
 	secret, err := server.ReadSecret(filepath.Join(d.dir, "till.secret"))
