@@ -74,7 +74,7 @@ var packageRules = []packageRule{
 	{"collect", ". ledger provider store engine internal/jsonx internal/request", jsonModule},                            // a body keeps its numbers as written
 	{"payout", ". ledger provider store engine internal/request", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
-	{"account", ". store", ""},
+	{"account", ". store internal/limit", ""},
 	{"people", ". store internal/door internal/limit internal/seal", "github.com/go-webauthn/webauthn golang.org/x/crypto"},                    // who may use the console
 	{"tokens", ". provider store internal/seal", ""},                                                                                           // what operators let all instances in by
 	{"certificates", ". store internal/seal", "golang.org/x/crypto"},                                                                           // what the service proves its name with; ACME

@@ -2,34 +2,29 @@ package account
 
 import (
 	"context"
-	"sync"
 
 	"till"
+	"till/internal/limit"
 )
 
 // maxKnownReads is how many keys that have opened a session here are read from the
 // database at once.
 const maxKnownReads = 2
 
+// maxWaiting is how many calls of one client wait for its slot: more than an instance has.
+const maxWaiting = 1 << 30
+
 // readSlots limits the concurrent reads of known keys: one per client, so that a client
 // that floods delays only itself. The API limits the reads of all other keys, and
 // known keys do not wait for those.
 type readSlots struct {
-	known chan struct{}
-
-	mu      sync.Mutex
-	clients map[till.ID]*clientSlot
-}
-
-// clientSlot is one client's slot: only one of its keys is read at a time.
-type clientSlot struct {
-	free  chan struct{}
-	users int // its holder and the callers that wait for it
+	known   chan struct{}
+	clients *limit.Slots[till.ID]
 }
 
 func (l *readSlots) init() {
 	l.known = make(chan struct{}, maxKnownReads)
-	l.clients = make(map[till.ID]*clientSlot)
+	l.clients = limit.NewSlots[till.ID](1, maxWaiting, 0)
 }
 
 // errBusy says that no slot became free in time. The database may be healthy.
@@ -41,48 +36,18 @@ func (l *readSlots) acquire(ctx context.Context, client till.ID) (leave func(), 
 	if client.IsZero() {
 		return func() {}, nil
 	}
-	t := l.addUser(client)
-	if !acquireSlot(ctx, t.free) {
-		l.removeUser(client, t)
+	leaveClient, ok := l.clients.Enter(ctx, client)
+	if !ok {
 		return nil, errBusy
 	}
-	if !acquireSlot(ctx, l.known) {
-		<-t.free
-		l.removeUser(client, t)
+	select {
+	case l.known <- struct{}{}:
+	case <-ctx.Done():
+		leaveClient()
 		return nil, errBusy
 	}
 	return func() {
 		<-l.known
-		<-t.free
-		l.removeUser(client, t)
+		leaveClient()
 	}, nil
-}
-
-func acquireSlot(ctx context.Context, places chan struct{}) bool {
-	select {
-	case places <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (l *readSlots) addUser(client till.ID) *clientSlot {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t := l.clients[client]
-	if t == nil {
-		t = &clientSlot{free: make(chan struct{}, 1)}
-		l.clients[client] = t
-	}
-	t.users++
-	return t
-}
-
-func (l *readSlots) removeUser(client till.ID, t *clientSlot) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if t.users--; t.users == 0 {
-		delete(l.clients, client)
-	}
 }

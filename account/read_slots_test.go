@@ -93,7 +93,7 @@ func TestOneClientsFreshReadsDoNotSlowAnothers(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := len(a.readSlots.clients); n != 0 {
+	if n := a.readSlots.clients.Len(); n != 0 {
 		t.Errorf("%d turns are kept of nobody", n)
 	}
 }

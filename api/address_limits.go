@@ -3,8 +3,8 @@ package api
 import (
 	"context"
 	"math"
+	"net/netip"
 	"strconv"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -34,16 +34,17 @@ const (
 
 // addressLimits holds the failures of addresses, and the lookups under way.
 type addressLimits struct {
-	failures    *limit.Buckets
-	lookupSlots chan struct{} // for keys that are being looked up
-	lookupRate  *rate.Limiter
-
-	mu      sync.Mutex
-	waiting int
+	failures   *limit.Buckets[netip.Prefix]
+	lookups    *limit.Slots[struct{}] // of this instance
+	lookupRate *rate.Limiter
 }
 
 func newAddressLimits() *addressLimits {
-	return &addressLimits{failures: limit.NewBuckets(addressBurst, addressRefill), lookupSlots: make(chan struct{}, maxLookups), lookupRate: rate.NewLimiter(lookupRate, lookupBurst)}
+	return &addressLimits{
+		failures:   limit.NewBuckets[netip.Prefix](addressBurst, addressRefill),
+		lookups:    limit.NewSlots[struct{}](maxLookups, maxWaitingLookups, 0),
+		lookupRate: rate.NewLimiter(lookupRate, lookupBurst),
+	}
 }
 
 // errAddressLimited rejects a key that was not looked up, so it says nothing about the key.
@@ -60,10 +61,11 @@ func (c *exchange) lookUpKey(key string, f func() (failed bool, err error)) erro
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), lookupTimeout)
 	defer cancel()
-	if !a.acquireLookup(ctx) {
+	leave, ok := a.lookups.Enter(ctx, struct{}{})
+	if !ok {
 		return c.refuseLookup()
 	}
-	defer func() { <-a.lookupSlots }()
+	defer leave()
 	if _, _, known := c.s.Accounts.KnownKey(key); known {
 		_, err := f()
 		return err
@@ -93,29 +95,4 @@ func (c *exchange) refuseLookup() error {
 func (c *exchange) refuseAddress(wait time.Duration) error {
 	c.Header()["Retry-After"] = []string{strconv.Itoa(max(1, int(math.Ceil(wait.Seconds()))))}
 	return c.refuse(refusedAddress, errAddressLimited)
-}
-
-// acquireLookup waits for a lookup slot, which the caller gives back. It reports false if
-// too many wait.
-func (a *addressLimits) acquireLookup(ctx context.Context) bool {
-	a.mu.Lock()
-	full := a.waiting >= maxWaitingLookups
-	if !full {
-		a.waiting++
-	}
-	a.mu.Unlock()
-	if full {
-		return false
-	}
-	defer func() {
-		a.mu.Lock()
-		a.waiting--
-		a.mu.Unlock()
-	}()
-	select {
-	case a.lookupSlots <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

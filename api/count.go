@@ -28,8 +28,8 @@ func newCounts(s *server) *counts {
 		c.routes[rt] = s.Meter.NewRoute(rt.Method + " " + rt.Path)
 	}
 	s.Meter.Gauge("http_in_flight", func() float64 { return float64(c.inFlight.Load()) })
-	s.Meter.Gauge("polls_waiting", func() float64 { return float64(s.polls.count() + s.waits.count()) })
-	s.Meter.Gauge("exports_running", func() float64 { return float64(s.exports.count()) })
+	s.Meter.Gauge("polls_waiting", func() float64 { return float64(s.polls.places.Held() + s.waits.places.Held()) })
+	s.Meter.Gauge("exports_running", func() float64 { return float64(s.exports.places.Held()) })
 	return c
 }
 

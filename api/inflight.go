@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"till"
+	"till/internal/quota"
 )
 
 // How many calls may wait for events at once on this instance. One reader per client is
@@ -30,48 +31,26 @@ const (
 // inflight counts long calls: those that wait for events or for a status, or those that
 // export.
 type inflight struct {
-	max, maxClient int
+	places *quota.Quota
 
 	stopping chan struct{} // closed when the service stops
 	stop     func()
-
-	mu       sync.Mutex
-	all      int
-	byClient map[till.ID]int
 }
 
-func newInflight(most, mostOfClient int) *inflight {
-	p := &inflight{max: most, maxClient: mostOfClient, stopping: make(chan struct{}), byClient: make(map[till.ID]int)}
+func newInflight(most, mostOfClient int64) *inflight {
+	p := &inflight{places: quota.New(most, mostOfClient), stopping: make(chan struct{})}
 	p.stop = sync.OnceFunc(func() { close(p.stopping) })
 	return p
-}
-
-// count returns how many places are taken.
-func (p *inflight) count() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.all
 }
 
 // enter takes a place, which leave gives back. It returns CodeRateLimited if the client has
 // too many, CodeServiceUnavailable if the instance has.
 func (p *inflight) enter(client till.ID) (leave func(), err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.byClient[client] >= p.maxClient:
+	switch p.places.Take(client, 1) {
+	case quota.ErrClientFull:
 		return nil, &till.Error{Code: till.CodeRateLimited}
-	case p.all >= p.max:
+	case quota.ErrFull:
 		return nil, &till.Error{Code: till.CodeServiceUnavailable}
 	}
-	p.all++
-	p.byClient[client]++
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.all--
-		if p.byClient[client]--; p.byClient[client] == 0 {
-			delete(p.byClient, client)
-		}
-	}, nil
+	return func() { p.places.Give(client, 1) }, nil
 }

@@ -23,7 +23,7 @@ func TestPlacesAreBounded(t *testing.T) {
 		t.Helper()
 		l, err := p.enter(till.ID{client})
 		if till.ErrorCode(err) != want {
-			t.Fatalf("client %d with %d in all: %v, want %q", client, p.all, err, want)
+			t.Fatalf("client %d with %d in all: %v, want %q", client, p.places.Held(), err, want)
 		}
 		if err == nil {
 			leave = append(leave, l)
@@ -39,8 +39,8 @@ func TestPlacesAreBounded(t *testing.T) {
 	for _, l := range leave {
 		l()
 	}
-	if p.all != 0 || len(p.byClient) != 0 {
-		t.Errorf("%d places and %d clients are left", p.all, len(p.byClient))
+	if n := p.places.Held(); n != 0 {
+		t.Errorf("%d places are left", n)
 	}
 	enter(255, "")
 }

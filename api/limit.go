@@ -4,25 +4,18 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"till"
+	"till/internal/limit"
 )
-
-// maxLimiters is how many clients' buckets are kept.
-const maxLimiters = 10_000
 
 // limits holds a token bucket for each client of this instance.
 type limits struct {
 	rate   float64
 	burst  int
 	policy []string
-
-	mu      sync.RWMutex
-	buckets map[till.ID]*rate.Limiter
+	*limit.Buckets[till.ID]
 }
 
 // newLimits returns the limits, nil for none.
@@ -36,49 +29,7 @@ func newLimits(perSecond float64) *limits {
 	return &limits{
 		rate: perSecond, burst: burst,
 		policy:  []string{fmt.Sprintf(`"default";q=%d;w=%d`, burst, window)},
-		buckets: make(map[till.ID]*rate.Limiter),
-	}
-}
-
-// bucket returns a client's bucket.
-func (l *limits) bucket(client till.ID, now time.Time) *rate.Limiter {
-	l.mu.RLock()
-	b := l.buckets[client]
-	l.mu.RUnlock()
-	if b != nil {
-		return b
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if b := l.buckets[client]; b != nil {
-		return b
-	}
-	if len(l.buckets) >= maxLimiters {
-		l.makeRoom(now)
-	}
-	b = rate.NewLimiter(rate.Limit(l.rate), l.burst)
-	l.buckets[client] = b
-	return b
-}
-
-// makeRoom checks a few buckets, which the map picks at random, and drops full ones, which
-// limit nobody. If none is full, it drops any one, and that client gets one more burst. To
-// check all would delay every client for each new one.
-func (l *limits) makeRoom(now time.Time) {
-	looked := 0
-	for id, b := range l.buckets {
-		if b.TokensAt(now) >= float64(l.burst) {
-			delete(l.buckets, id)
-		}
-		if looked++; looked == 64 {
-			break
-		}
-	}
-	for id := range l.buckets {
-		if len(l.buckets) < maxLimiters {
-			return
-		}
-		delete(l.buckets, id)
+		Buckets: limit.NewBuckets[till.ID](burst, time.Duration(float64(time.Second)/perSecond)),
 	}
 }
 
@@ -89,9 +40,8 @@ func (c *exchange) limit(client till.ID) error {
 		return nil
 	}
 	now := time.Now()
-	b := l.bucket(client, now)
-	ok := b.AllowN(now, 1)
-	tokens := b.TokensAt(now)
+	_, ok := l.Take(client, now)
+	tokens := l.Left(client, now)
 
 	left := make([]byte, 0, 32)
 	left = append(left, `"default";r=`...)

@@ -1,46 +1,22 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"testing"
-	"time"
-
-	"till"
 )
 
 // FillLookups takes all slots in which h looks up unknown keys, until free is called.
 func FillLookups(h http.Handler) (free func()) {
-	slots := h.(*server).addressLimits.lookupSlots
-	for range cap(slots) {
-		slots <- struct{}{}
+	var leave []func()
+	for range maxLookups {
+		l, _ := h.(*server).addressLimits.lookups.Enter(context.Background(), struct{}{})
+		leave = append(leave, l)
 	}
 	return func() {
-		for range cap(slots) {
-			<-slots
+		for _, l := range leave {
+			l()
 		}
-	}
-}
-
-func TestLimitersAreBounded(t *testing.T) {
-	t.Parallel()
-	l := newLimits(10)
-	now := time.Now()
-	busy := l.bucket(till.ID{1}, now)
-	busy.AllowN(now, 15)
-	for i := range 3 * maxLimiters {
-		l.bucket(till.ID{2, byte(i >> 16), byte(i >> 8), byte(i)}, now)
-	}
-	if n := len(l.buckets); n > maxLimiters {
-		t.Errorf("%d buckets", n)
-	}
-	if l.bucket(till.ID{1}, now) != busy {
-		t.Error("a bucket in use was dropped while idle ones were there")
-	}
-	for i := range 3 * maxLimiters { // all of them in use
-		l.bucket(till.ID{3, byte(i >> 16), byte(i >> 8), byte(i)}, now).AllowN(now, 1)
-	}
-	if n := len(l.buckets); n > maxLimiters {
-		t.Errorf("%d buckets in use", n)
 	}
 }
 

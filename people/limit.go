@@ -3,6 +3,7 @@ package people
 import (
 	"context"
 	"crypto/sha256"
+	"net/netip"
 	"time"
 
 	"till"
@@ -60,7 +61,7 @@ func (p *People) admitSession(ctx context.Context, s *Session) error {
 }
 
 // try takes one try from the visitor's address.
-func (p *People) try(b *limit.Buckets, v Visit) error {
+func (p *People) try(b *limit.Buckets[netip.Prefix], v Visit) error {
 	if wait, ok := b.Take(door.Network(v.Address), p.now().Std()); !ok {
 		return waitFirst(wait)
 	}

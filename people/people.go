@@ -58,8 +58,8 @@ type People struct {
 	webauthn *relyingParty // nil: no passkeys
 	hashing  chan struct{} // a slot for each password that is being hashed
 	devices  *seal.Sealer
-	guesses  *limit.Buckets // of who signs in
-	links    *limit.Buckets // of who opens links
+	guesses  *limit.Buckets[netip.Prefix] // of who signs in
+	links    *limit.Buckets[netip.Prefix] // of who opens links
 
 	// decoy is what the password of an unknown login is compared with.
 	decoy func() string
@@ -89,7 +89,7 @@ func New(c Config) (*People, error) {
 		c.Now = c.Store.Now
 	}
 	p := &People{c: c, hashing: make(chan struct{}, maxHashing),
-		guesses: limit.NewBuckets(addressBurst, addressRefill), links: limit.NewBuckets(addressBurst, addressRefill)}
+		guesses: limit.NewBuckets[netip.Prefix](addressBurst, addressRefill), links: limit.NewBuckets[netip.Prefix](addressBurst, addressRefill)}
 	if c.Secret == nil {
 		return p, nil
 	}

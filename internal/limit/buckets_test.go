@@ -15,7 +15,7 @@ func address(first byte, n int) netip.Prefix {
 // A burst, then one more per refill; what did not fail comes back.
 func TestAnAddressHasABurstOfTries(t *testing.T) {
 	t.Parallel()
-	b, a := NewBuckets(3, 2*time.Second), address(10, 1)
+	b, a := NewBuckets[netip.Prefix](3, 2*time.Second), address(10, 1)
 	for range 3 {
 		if _, ok := b.Take(a, noon); !ok {
 			t.Fatal("the burst is not there")
@@ -23,6 +23,9 @@ func TestAnAddressHasABurstOfTries(t *testing.T) {
 	}
 	if wait, ok := b.Take(a, noon); ok || wait != 2*time.Second {
 		t.Errorf("%t after %s", ok, wait)
+	}
+	if left := b.Left(a, noon.Add(time.Second)); left != 0.5 {
+		t.Errorf("%v tries are left", left)
 	}
 	if wait, empty := b.Empty(a, noon.Add(time.Second)); !empty || wait != time.Second {
 		t.Errorf("%t after %s", empty, wait)
@@ -42,7 +45,7 @@ func TestAnAddressHasABurstOfTries(t *testing.T) {
 // Beyond ten thousand addresses those go that have tried nothing for a while.
 func TestAddressesAreBounded(t *testing.T) {
 	t.Parallel()
-	b := NewBuckets(20, 3*time.Second)
+	b := NewBuckets[netip.Prefix](20, 3*time.Second)
 	for n := range maxBuckets - 1 {
 		b.of(address(10, n), noon) // full: they say nothing
 	}

@@ -24,7 +24,7 @@ type slot struct {
 }
 
 // NewSlots returns slots in which most of each key are inside at once, and line of them
-// wait for at most patience.
+// wait for at most patience; with none, until their contexts end.
 func NewSlots[K comparable](most, line int, patience time.Duration) *Slots[K] {
 	return &Slots[K]{most: most, line: line, patience: patience, all: make(map[K]*slot)}
 }
@@ -60,15 +60,26 @@ func (s *Slots[K]) wait(ctx context.Context, one *slot) bool {
 		return true
 	default:
 	}
-	t := time.NewTimer(s.patience)
-	defer t.Stop()
+	var over <-chan time.Time
+	if s.patience > 0 {
+		t := time.NewTimer(s.patience)
+		defer t.Stop()
+		over = t.C
+	}
 	select {
 	case one.inside <- struct{}{}:
 		return true
-	case <-t.C:
+	case <-over:
 	case <-ctx.Done():
 	}
 	return false
+}
+
+// Len returns how many keys have somebody inside or waiting.
+func (s *Slots[K]) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
 }
 
 // forget counts one user less.

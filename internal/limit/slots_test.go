@@ -48,8 +48,29 @@ func TestSlotsAreBoundedPerKey(t *testing.T) {
 		}
 		second()
 		third()
-		if len(s.all) != 0 {
-			t.Errorf("%d are remembered", len(s.all))
+		if n := s.Len(); n != 0 {
+			t.Errorf("%d are remembered", n)
+		}
+	})
+}
+
+// Without a patience a caller waits as long as its context, and no longer.
+func TestWithoutPatienceTheContextDecides(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSlots[string](1, 1, 0)
+		leave, _ := s.Enter(t.Context(), "awa")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		began := time.Now()
+		if _, ok := s.Enter(ctx, "awa"); ok || time.Since(began) != time.Hour {
+			t.Errorf("in %t after %s", ok, time.Since(began))
+		}
+		leave()
+		if leave, ok := s.Enter(t.Context(), "awa"); !ok {
+			t.Error("there is room, and nobody gets in")
+		} else {
+			leave()
 		}
 	})
 }

@@ -4,6 +4,7 @@
 // A holder takes bytes before it keeps something and gives them back when it drops
 // it. What does not fit is not kept, or is rejected. A limit on the number of items
 // alone would let a client choose how much memory it uses, by the size of each item.
+// Of long calls the API counts how many are under way.
 //
 // It promises:
 //

@@ -13,7 +13,7 @@ var ErrClientFull = errors.New("quota: the client holds too much")
 // ErrFull says that the limit of all clients together is reached.
 var ErrFull = errors.New("quota: all clients together hold too much")
 
-// Quota limits how many bytes are held. It is safe for concurrent use. Make one with New.
+// Quota limits how much is held: bytes, or calls under way. It is safe for concurrent use. Make one with New.
 type Quota struct {
 	total, perClient int64
 
@@ -22,7 +22,7 @@ type Quota struct {
 	byClient map[till.ID]int64
 }
 
-// New returns a quota of so many bytes in all, and for one client.
+// New returns a quota of so much in all, and for one client.
 func New(total, perClient int64) *Quota {
 	return &Quota{total: total, perClient: perClient, byClient: make(map[till.ID]int64)}
 }
