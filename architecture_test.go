@@ -87,7 +87,7 @@ var packageRules = []packageRule{
 	{"books", ". ledger store engine collect payout journal internal/loop internal/jsonx internal/request internal/seal", ""},                  // a statement's lines are JSON, written by hand
 	{"backup", ". store books internal/system", "filippo.io/age"},                                                                              // copies of the database, and the way back
 	{"store/storetest", ". provider store store/schema internal/db engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
-	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/door internal/limit internal/jsonx internal/quota", "golang.org/x/time"},
+	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/door internal/limit internal/jsonx internal/quota", "golang.org/x/time " + jsonModule},
 	{"console/look", root, ""},                                        // amounts, times and phones as people read them
 	{"console/words", ". console/look", "github.com/BurntSushi/toml"}, // what the console says; TOML, as the configuration
 	{"console/chart", "", ""},                                         // SVG from whole numbers

@@ -3,11 +3,9 @@ package api
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"time"
 
 	"till"
-	"till/internal/jsonx"
 	"till/store"
 	"till/webhook"
 )
@@ -36,71 +34,58 @@ func (c *exchange) listDeliveries() error {
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buffer(), items, appendDelivery)
-	b = append(b, `,"next_before":`...)
-	b = appendNumber(b, next)
-	return c.json(http.StatusOK, append(b, '}'))
+	return c.answer(http.StatusOK, struct {
+		Items []delivery `json:"items"`
+		Next  *int64     `json:"next_before"`
+	}{each(items, deliveryOf), orNull(next)})
 }
 
-// appendNumber appends a number, or null for 0.
-func appendNumber(b []byte, n int64) []byte {
-	if n == 0 {
-		return append(b, "null"...)
-	}
-	return strconv.AppendInt(b, n, 10)
+type delivery struct {
+	Event struct {
+		ID        till.ID        `json:"id"`
+		Kind      till.EventKind `json:"type"`
+		Sequence  int64          `json:"sequence"`
+		CreatedAt till.Time      `json:"created_at"`
+	} `json:"event"`
+	Kind     store.DeliveryKind   `json:"kind"`
+	Status   store.DeliveryStatus `json:"status"`
+	Attempts int                  `json:"attempts"`
+	NextAt   till.Time            `json:"next_attempt_at"`
+	Request  *deliveryRequest     `json:"request"` // the last attempt's, like the response
+	Response *deliveryResponse    `json:"response"`
 }
 
-func appendDelivery(b []byte, d *webhook.DeliveryView) []byte {
-	b = append(b, `{"event":{"id":`...)
-	b = d.EventID.AppendJSON(b)
-	b = append(b, `,"type":`...)
-	b = jsonx.AppendString(b, string(d.EventKind))
-	b = append(b, `,"sequence":`...)
-	sequence := d.Sequence
-	if d.Kind == store.DeliverTest {
-		sequence = 0 // as in its body: it is in no log
+type deliveryRequest struct {
+	URL     string `json:"url"`
+	Headers struct {
+		ID        till.ID `json:"webhook-id"`
+		Timestamp int64   `json:"webhook-timestamp,string"`
+	} `json:"headers"`
+	SentAt till.Time `json:"sent_at"`
+}
+
+type deliveryResponse struct {
+	Status  *int    `json:"status"`
+	Took    int64   `json:"duration_ms"`
+	Body    *string `json:"body"`
+	Problem *string `json:"problem"`
+}
+
+func deliveryOf(d *webhook.DeliveryView) delivery {
+	out := delivery{Kind: d.Kind, Status: d.Status, Attempts: d.Attempts}
+	out.Event.ID, out.Event.Kind, out.Event.CreatedAt = d.EventID, d.EventKind, d.EventAt
+	if d.Kind != store.DeliverTest { // of a test it is 0, as in its body: it is in no log
+		out.Event.Sequence = d.Sequence
 	}
-	b = strconv.AppendInt(b, sequence, 10)
-	b = append(b, `,"created_at":`...)
-	b = d.EventAt.AppendJSON(b)
-	b = append(b, `},"kind":`...)
-	b = jsonx.AppendString(b, string(d.Kind))
-	b = append(b, `,"status":`...)
-	b = jsonx.AppendString(b, string(d.Status))
-	b = append(b, `,"attempts":`...)
-	b = strconv.AppendInt(b, int64(d.Attempts), 10)
-	b = append(b, `,"next_attempt_at":`...)
-	var due till.Time
 	if d.HasRow && d.Status == store.DeliveryPending {
-		due = d.DueAt
+		out.NextAt = d.DueAt
 	}
-	b = due.AppendJSON(b)
-	return append(appendTry(b, d), '}')
-}
-
-// appendTry appends the last attempt: the request and the response.
-func appendTry(b []byte, d *webhook.DeliveryView) []byte {
-	t := &d.Last
-	if t.SentAt.IsZero() {
-		return append(b, `,"request":null,"response":null`...)
+	if t := &d.Last; !t.SentAt.IsZero() {
+		out.Request = &deliveryRequest{URL: t.URL, SentAt: t.SentAt}
+		out.Request.Headers.ID, out.Request.Headers.Timestamp = d.EventID, t.SentAt.Std().Unix()
+		out.Response = &deliveryResponse{orNull(t.Code), t.Took.Round(time.Millisecond).Milliseconds(), orNull(t.Text), orNull(t.Problem)}
 	}
-	b = append(b, `,"request":{"url":`...)
-	b = jsonx.AppendString(b, t.URL)
-	b = append(b, `,"headers":{"webhook-id":`...)
-	b = d.EventID.AppendJSON(b)
-	b = append(b, `,"webhook-timestamp":"`...)
-	b = strconv.AppendInt(b, t.SentAt.Std().Unix(), 10)
-	b = append(b, `"},"sent_at":`...)
-	b = t.SentAt.AppendJSON(b)
-	b = append(b, `},"response":{"status":`...)
-	b = appendNumber(b, int64(t.Code))
-	b = append(b, `,"duration_ms":`...)
-	b = strconv.AppendInt(b, t.Took.Round(time.Millisecond).Milliseconds(), 10)
-	b = append(b, `,"body":`...)
-	b = jsonx.AppendStringOrNull(b, t.Text)
-	b = append(b, `,"problem":`...)
-	b = jsonx.AppendStringOrNull(b, t.Problem)
-	return append(b, '}')
+	return out
 }
 
 // testEndpoint is POST /webhook-endpoints/{endpoint_id}/test.
@@ -113,8 +98,9 @@ func (c *exchange) testEndpoint() error {
 	if err != nil {
 		return err
 	}
-	b := append(c.buffer(), `{"event_id":`...)
-	return c.json(http.StatusAccepted, append(d.ID.AppendJSON(b), '}'))
+	return c.answer(http.StatusAccepted, struct {
+		ID till.ID `json:"event_id"`
+	}{d.ID})
 }
 
 // replayEvents is POST /webhook-endpoints/{endpoint_id}/replay.
@@ -131,23 +117,18 @@ func (c *exchange) replayEvents() error {
 	if err != nil {
 		return err
 	}
-	b := append(c.buffer(), `{"endpoint_id":`...)
-	b = id.AppendJSON(b)
-	b = append(b, `,"events":`...)
-	if out.Events < 0 {
-		b = append(b, "null"...)
-	} else {
-		b = strconv.AppendInt(b, out.Events, 10)
+	var events *int64
+	if out.Events >= 0 {
+		events = &out.Events
 	}
-	b = append(b, `,"from_sequence":`...)
-	b = appendNumber(b, out.From)
-	b = append(b, `,"to_sequence":`...)
-	b = appendNumber(b, out.To)
-	b = append(b, `,"deliveries":`...)
-	b = strconv.AppendInt(b, out.Deliveries, 10)
-	b = append(b, `,"stretches":`...)
-	b = strconv.AppendInt(b, int64(out.Ranges), 10)
-	return c.json(http.StatusAccepted, append(b, '}'))
+	return c.answer(http.StatusAccepted, struct {
+		ID         till.ID `json:"endpoint_id"`
+		Events     *int64  `json:"events"`
+		From       *int64  `json:"from_sequence"`
+		To         *int64  `json:"to_sequence"`
+		Deliveries int64   `json:"deliveries"`
+		Stretches  int     `json:"stretches"`
+	}{id, events, orNull(out.From), orNull(out.To), out.Deliveries, out.Ranges})
 }
 
 // redeliverRequest is the body of POST /events/{event_id}/redeliver.
@@ -177,8 +158,8 @@ func (c *exchange) redeliverEvent() error {
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buffer(), asked, func(b []byte, id till.ID) []byte {
-		return append(id.AppendJSON(append(b, `{"endpoint_id":`...)), '}')
-	})
-	return c.json(http.StatusAccepted, append(b, '}'))
+	type redelivered struct {
+		EndpointID till.ID `json:"endpoint_id"`
+	}
+	return c.answer(http.StatusAccepted, listOf(asked, func(id till.ID) redelivered { return redelivered{id} }))
 }

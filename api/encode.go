@@ -1,37 +1,59 @@
 package api
 
 import (
+	"bytes"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"till"
-	"till/internal/jsonx"
 )
 
-// The answers are encoded by hand: the frequent ones for speed, the others for uniformity.
+// Payments, payouts, events and the statement are encoded by hand, because they are asked
+// for all the time. All other answers are structs, which answer encodes alike.
 
-// appendMinor appends an amount as the API does: a string of digits.
-func appendMinor(b []byte, n int64) []byte {
-	b = append(b, '"')
-	b = strconv.AppendInt(b, n, 10)
-	return append(b, '"')
+var encoding = json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.WithMarshalers(json.JoinMarshalers(
+	json.MarshalToFunc(func(e *jsontext.Encoder, t till.Time) error { return e.WriteValue(t.AppendJSON(nil)) }),
+	json.MarshalToFunc(func(e *jsontext.Encoder, id till.ID) error { return e.WriteValue(id.AppendJSON(nil)) }),
+)))
+
+// answer writes a struct as JSON.
+func (c *exchange) answer(status int, v any) error {
+	b := bytes.NewBuffer(c.buffer())
+	if err := json.MarshalWrite(b, v, encoding); err != nil {
+		return err
+	}
+	return c.json(status, b.Bytes())
 }
 
-func appendMoney(b []byte, m till.Money) []byte {
-	b = append(b, `{"value":`...)
-	b = appendMinor(b, m.Minor)
-	b = append(b, `,"currency":`...)
-	b = jsonx.AppendString(b, m.Currency)
-	return append(b, '}')
+// list is an answer of items.
+type list[T any] struct {
+	Items []T `json:"items"`
+}
+
+// listOf returns the list of what one makes of each item.
+func listOf[A, T any](items []A, one func(A) T) list[T] { return list[T]{each(items, one)} }
+
+func each[A, T any](items []A, one func(A) T) (out []T) {
+	for _, item := range items {
+		out = append(out, one(item))
+	}
+	return out
+}
+
+// orNull returns nil, which is null, for the zero value.
+func orNull[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
 }
 
 // appendItems appends {"items":[…] and leaves the object open.
 func appendItems[T any](b []byte, items []T, one func(b []byte, item T) []byte) []byte {
-	return appendArray(append(b, `{"items":`...), items, one)
-}
-
-// appendArray appends items as a JSON array.
-func appendArray[T any](b []byte, items []T, one func(b []byte, item T) []byte) []byte {
-	b = append(b, '[')
+	b = append(b, `{"items":[`...)
 	for i, item := range items {
 		if i > 0 {
 			b = append(b, ',')

@@ -8,7 +8,6 @@ import (
 
 	"till"
 	"till/account"
-	"till/internal/jsonx"
 	"till/store"
 )
 
@@ -26,8 +25,7 @@ func (c *exchange) listKeys() error {
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buffer(), keys, func(b []byte, k *till.Key) []byte { return append(c.appendKey(b, k), '}') })
-	return c.json(http.StatusOK, append(b, '}'))
+	return c.answer(http.StatusOK, listOf(keys, c.keyOf))
 }
 
 // keyRequest is the body of POST /api-keys.
@@ -136,10 +134,9 @@ func (c *exchange) checkRotation(id string) error {
 
 // newKey answers with a key and, only here, its text.
 func (c *exchange) newKey(text string, k *till.Key) error {
-	b := c.appendKey(c.buffer(), k)
-	b = append(b, `,"api_key":`...)
-	b = jsonx.AppendString(b, text)
-	return c.json(http.StatusCreated, append(b, '}'))
+	made := c.keyOf(k)
+	made.Text = text
+	return c.answer(http.StatusCreated, made)
 }
 
 var revokeQuery = []string{"cascade"}
@@ -164,41 +161,29 @@ func (c *exchange) revokeKey() error {
 	if cascade == "" {
 		return c.empty(http.StatusNoContent)
 	}
-	appendOne := func(b []byte, k *till.Key) []byte { return append(c.appendKey(b, k), '}') }
-	b := append(c.buffer(), `{"id":`...)
-	b = jsonx.AppendString(b, id)
-	b = append(b, `,"ended":`...)
-	b = append(appendArray(b, done.Ended, appendOne), `,"left":`...)
-	return c.json(http.StatusOK, append(appendArray(b, done.Left, appendOne), '}'))
+	return c.answer(http.StatusOK, struct {
+		ID    string `json:"id"`
+		Ended []key  `json:"ended"`
+		Left  []key  `json:"left"`
+	}{id, each(done.Ended, c.keyOf), each(done.Left, c.keyOf)})
 }
 
-// appendKey appends a key and leaves the object open.
-func (c *exchange) appendKey(b []byte, k *till.Key) []byte {
-	b = append(b, `{"id":`...)
-	b = jsonx.AppendString(b, k.ID)
-	b = append(b, `,"name":`...)
-	b = jsonx.AppendStringOrNull(b, k.Name)
-	b = append(b, `,"scopes":[`...)
-	for i, s := range k.Scopes {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = jsonx.AppendString(b, string(s))
-	}
-	b = append(b, `],"mode":`...)
-	b = jsonx.AppendString(b, string(c.session.Client.Mode))
-	b = append(b, `,"created_at":`...)
-	b = k.CreatedAt.AppendJSON(b)
-	b = append(b, `,"expires_at":`...)
-	b = k.ExpiresAt.AppendJSON(b)
-	b = append(b, `,"revoked_at":`...)
-	b = k.RevokedAt.AppendJSON(b)
-	b = append(b, `,"last_used_at":`...)
-	b = k.LastUsedAt.AppendJSON(b)
-	b = append(b, `,"exposed_at":`...)
-	b = k.ExposedAt.AppendJSON(b)
-	b = append(b, `,"made_by":`...)
-	b = jsonx.AppendStringOrNull(b, k.MadeBy)
-	b = append(b, `,"replaces":`...)
-	return jsonx.AppendStringOrNull(b, k.Replaces)
+type key struct {
+	ID         string       `json:"id"`
+	Name       *string      `json:"name"`
+	Scopes     []till.Scope `json:"scopes"`
+	Mode       till.Mode    `json:"mode"`
+	CreatedAt  till.Time    `json:"created_at"`
+	ExpiresAt  till.Time    `json:"expires_at"`
+	RevokedAt  till.Time    `json:"revoked_at"`
+	LastUsedAt till.Time    `json:"last_used_at"`
+	ExposedAt  till.Time    `json:"exposed_at"`
+	MadeBy     *string      `json:"made_by"`
+	Replaces   *string      `json:"replaces"`
+	Text       string       `json:"api_key,omitzero"` // only where it was made
+}
+
+func (c *exchange) keyOf(k *till.Key) key {
+	return key{k.ID, orNull(k.Name), k.Scopes, c.session.Client.Mode, k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.LastUsedAt, k.ExposedAt,
+		orNull(k.MadeBy), orNull(k.Replaces), ""}
 }

@@ -2,12 +2,10 @@ package api
 
 import (
 	"net/http"
-	"strconv"
 	"time"
 
 	"till"
 	"till/engine"
-	"till/internal/jsonx"
 )
 
 // methodOffer is a method as it is available to a client.
@@ -19,8 +17,7 @@ type methodOffer struct {
 // listMethods is GET /payment-methods: those enabled for the client, in the countries that
 // have a route.
 func (c *exchange) listMethods() error {
-	b := appendItems(c.buffer(), c.offers(), appendMethod)
-	return c.json(http.StatusOK, append(b, '}'))
+	return c.answer(http.StatusOK, listOf(c.offers(), methodOf))
 }
 
 // offers returns the client's methods that have a route.
@@ -42,69 +39,58 @@ func (m *methodOffer) serves(market int) bool {
 	return m.payments.Served[market] || m.payouts.Served[market]
 }
 
-func appendMethod(b []byte, m methodOffer) []byte {
-	b = append(b, `{"code":`...)
-	b = jsonx.AppendString(b, m.Code)
-	b = append(b, `,"name":`...)
-	b = jsonx.AppendString(b, m.Name)
-	b = append(b, `,"type":"mobile_money","country_scoped":`...)
-	b = strconv.AppendBool(b, m.CountryScoped)
-	b = append(b, `,"countries":[`...)
-	for i := range m.Markets {
-		if !m.serves(i) {
-			continue
-		}
-		if b[len(b)-1] != '[' {
-			b = append(b, ',')
-		}
-		b = appendMarket(b, m.Method, &m.Markets[i])
-		b = append(appendSupports(b, m.payments.Served[i], m.payouts.Served[i]), '}')
-	}
-	b = append(b, `],"required_customer_fields":[`...)
-	for i, f := range m.RequiredCustomerFields {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = jsonx.AppendString(b, f)
-	}
+type method struct {
+	Code           string   `json:"code"`
+	Name           string   `json:"name"`
+	Type           string   `json:"type"`
+	CountryScoped  bool     `json:"country_scoped"`
+	Countries      []market `json:"countries"`
+	Required       []string `json:"required_customer_fields"`
+	Status         string   `json:"status"`
+	ApprovalWindow int64    `json:"approval_window_seconds"`
+	Supports       supports `json:"supports"`
+}
+
+type supports struct {
+	Payments bool `json:"payments"`
+	Payouts  bool `json:"payouts"`
+}
+
+type market struct {
+	Code     string     `json:"code"`
+	Currency string     `json:"currency"`
+	Phone    *phoneRule `json:"phone,omitzero"`
+	Min      int64      `json:"min_amount,string"`
+	Max      int64      `json:"max_amount,string"`
+	Step     int64      `json:"amount_step,string"`
+	Supports supports   `json:"supports"`
+}
+
+type phoneRule struct {
+	CallingCode string `json:"calling_code"`
+	Length      int    `json:"length"`
+	Example     string `json:"example"`
+}
+
+func methodOf(m methodOffer) method {
 	stands := &m.payments
 	if !m.payments.Any() {
 		stands = &m.payouts
 	}
-	b = append(b, `],"status":`...)
-	b = jsonx.AppendString(b, string(stands.Status))
-	b = append(b, `,"approval_window_seconds":`...)
-	b = strconv.AppendInt(b, int64(m.payments.Window/time.Second), 10)
-	return append(appendSupports(b, m.payments.Any(), m.payouts.Any()), '}')
-}
-
-func appendSupports(b []byte, payments, payouts bool) []byte {
-	b = append(b, `,"supports":{"payments":`...)
-	b = strconv.AppendBool(b, payments)
-	b = append(b, `,"payouts":`...)
-	b = strconv.AppendBool(b, payouts)
-	return append(b, '}')
-}
-
-// appendMarket begins an entry of the countries.
-func appendMarket(b []byte, m *till.Method, k *till.Market) []byte {
-	b = append(b, `{"code":`...)
-	b = jsonx.AppendString(b, k.Country)
-	b = append(b, `,"currency":`...)
-	b = jsonx.AppendString(b, k.Currency)
-	if country, ok := till.CountryOf(k.Country); ok {
-		b = append(b, `,"phone":{"calling_code":`...)
-		b = jsonx.AppendString(b, country.CallingCode)
-		b = append(b, `,"length":`...)
-		b = strconv.AppendInt(b, int64(country.Lengths[len(country.Lengths)-1]), 10)
-		b = append(b, `,"example":`...)
-		b = jsonx.AppendString(b, m.PhoneExample(country))
-		b = append(b, '}')
+	out := method{m.Code, m.Name, "mobile_money", m.CountryScoped, nil, m.RequiredCustomerFields, string(stands.Status),
+		int64(m.payments.Window / time.Second), supports{m.payments.Any(), m.payouts.Any()}}
+	for i := range m.Markets {
+		if m.serves(i) {
+			out.Countries = append(out.Countries, marketOf(m.Method, &m.Markets[i], supports{m.payments.Served[i], m.payouts.Served[i]}))
+		}
 	}
-	b = append(b, `,"min_amount":`...)
-	b = appendMinor(b, k.Min)
-	b = append(b, `,"max_amount":`...)
-	b = appendMinor(b, k.Max)
-	b = append(b, `,"amount_step":`...)
-	return appendMinor(b, k.Step)
+	return out
+}
+
+func marketOf(m *till.Method, k *till.Market, s supports) market {
+	out := market{k.Country, k.Currency, nil, k.Min, k.Max, k.Step, s}
+	if country, ok := till.CountryOf(k.Country); ok {
+		out.Phone = &phoneRule{country.CallingCode, country.Lengths[len(country.Lengths)-1], m.PhoneExample(country)}
+	}
+	return out
 }

@@ -1,14 +1,13 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
-	"strconv"
 
 	"till"
 	"till/collect"
 	"till/engine"
-	"till/internal/jsonx"
 	"till/store"
 )
 
@@ -140,41 +139,30 @@ func (c *exchange) listAttemptsOf(ref store.Ref, exists func(ctx context.Context
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, append(appendItems(c.buffer(), attempts, appendAttempt), '}'))
+	return c.answer(http.StatusOK, listOf(attempts, attemptOf))
 }
 
-func appendAttempt(b []byte, a *store.Attempt) []byte {
-	outcome := a.Outcome
-	if outcome == "" {
-		outcome = "in_flight"
+type attempt struct {
+	N          int       `json:"id"`
+	Kind       string    `json:"kind"`
+	Connection string    `json:"connection"`
+	Reference  till.ID   `json:"submission_reference"`
+	Outcome    string    `json:"outcome"`
+	Code       *string   `json:"provider_code"`
+	Detail     *string   `json:"detail"`
+	StartedAt  till.Time `json:"started_at"`
+	EndedAt    till.Time `json:"ended_at"`
+	Took       *int64    `json:"duration_ms"`
+	Repeats    int       `json:"repeats"`
+	LastAt     till.Time `json:"last_at"`
+}
+
+func attemptOf(a *store.Attempt) attempt {
+	out := attempt{a.N, a.Kind, a.Connection, a.Reference, cmp.Or(a.Outcome, "in_flight"), orNull(a.Code), orNull(a.Detail),
+		a.StartedAt, a.EndedAt, nil, a.Repeats, a.LastAt}
+	if !a.EndedAt.IsZero() {
+		took := max(0, a.EndedAt.Sub(a.StartedAt).Milliseconds())
+		out.Took = &took
 	}
-	b = append(b, `{"id":`...)
-	b = strconv.AppendInt(b, int64(a.N), 10)
-	b = append(b, `,"kind":`...)
-	b = jsonx.AppendString(b, a.Kind)
-	b = append(b, `,"connection":`...)
-	b = jsonx.AppendString(b, a.Connection)
-	b = append(b, `,"submission_reference":`...)
-	b = a.Reference.AppendJSON(b)
-	b = append(b, `,"outcome":`...)
-	b = jsonx.AppendString(b, outcome)
-	b = append(b, `,"provider_code":`...)
-	b = jsonx.AppendStringOrNull(b, a.Code)
-	b = append(b, `,"detail":`...)
-	b = jsonx.AppendStringOrNull(b, a.Detail)
-	b = append(b, `,"started_at":`...)
-	b = a.StartedAt.AppendJSON(b)
-	b = append(b, `,"ended_at":`...)
-	b = a.EndedAt.AppendJSON(b)
-	b = append(b, `,"duration_ms":`...)
-	if a.EndedAt.IsZero() {
-		b = append(b, "null"...)
-	} else {
-		b = strconv.AppendInt(b, max(0, a.EndedAt.Sub(a.StartedAt).Milliseconds()), 10)
-	}
-	b = append(b, `,"repeats":`...)
-	b = strconv.AppendInt(b, int64(a.Repeats), 10)
-	b = append(b, `,"last_at":`...)
-	b = a.LastAt.AppendJSON(b)
-	return append(b, '}')
+	return out
 }

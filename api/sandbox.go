@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"till"
-	"till/internal/jsonx"
 	"till/provider/sandbox"
 )
 
@@ -14,18 +13,21 @@ func (c *exchange) listPrompts() error {
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buffer(), prompts, func(b []byte, p sandbox.Prompt) []byte {
-		b = append(b, `{"payment_id":`...)
-		b = p.Payment.AppendJSON(b)
-		b = append(b, `,"phone":`...)
-		b = jsonx.AppendString(b, p.Phone)
-		b = append(b, `,"amount":`...)
-		b = appendMoney(b, p.Amount)
-		b = append(b, `,"expires_at":`...)
-		b = p.ExpiresAt.AppendJSON(b)
-		return append(b, '}')
-	})
-	return c.json(http.StatusOK, append(b, '}'))
+	return c.answer(http.StatusOK, listOf(prompts, func(p sandbox.Prompt) prompt {
+		return prompt{p.Payment, p.Phone, money{p.Amount.Minor, p.Amount.Currency}, p.ExpiresAt}
+	}))
+}
+
+type prompt struct {
+	PaymentID till.ID   `json:"payment_id"`
+	Phone     string    `json:"phone"`
+	Amount    money     `json:"amount"`
+	ExpiresAt till.Time `json:"expires_at"`
+}
+
+type money struct {
+	Value    int64  `json:"value,string"`
+	Currency string `json:"currency"`
 }
 
 // decisionRequest is the body of POST /sandbox/prompts/{payment_id}.
@@ -56,38 +58,27 @@ func (c *exchange) decidePrompt() error {
 	if err := c.s.Sandbox.Decide(c.r.Context(), c.session.Client.ID, id, sandbox.Decision(*req.Action)); err != nil {
 		return err
 	}
-	b := append(c.buffer(), `{"payment_id":`...)
-	b = id.AppendJSON(b)
-	b = append(b, `,"action":`...)
-	b = jsonx.AppendString(b, *req.Action)
-	return c.json(http.StatusAccepted, append(b, '}'))
+	return c.answer(http.StatusAccepted, struct {
+		PaymentID till.ID `json:"payment_id"`
+		Action    string  `json:"action"`
+	}{id, *req.Action})
 }
 
 // listStories is GET /sandbox/stories.
 func (c *exchange) listStories() error {
-	b := appendItems(c.buffer(), sandbox.Stories(), func(b []byte, s sandbox.Story) []byte {
-		b = append(b, `{"subject":`...)
-		b = jsonx.AppendString(b, s.Subject)
-		b = append(b, `,"name":`...)
-		b = jsonx.AppendString(b, s.Name)
-		b = append(b, `,"ends_in":`...)
-		b = jsonx.AppendStringOrNull(b, s.EndsIn)
-		b = append(b, `,"description":`...)
-		b = jsonx.AppendString(b, s.Description)
-		b = append(b, `,"status":`...)
-		b = jsonx.AppendString(b, s.Status)
-		b = append(b, `,"failure_reason":`...)
-		b = jsonx.AppendStringOrNull(b, string(s.Reason))
-		b = append(b, `,"events":[`...)
-		for i, k := range s.Events {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = jsonx.AppendString(b, string(k))
-		}
-		return append(b, ']', '}')
-	})
-	return c.json(http.StatusOK, append(b, '}'))
+	return c.answer(http.StatusOK, listOf(sandbox.Stories(), func(s sandbox.Story) story {
+		return story{s.Subject, s.Name, orNull(s.EndsIn), s.Description, s.Status, orNull(s.Reason), s.Events}
+	}))
+}
+
+type story struct {
+	Subject       string              `json:"subject"`
+	Name          string              `json:"name"`
+	EndsIn        *string             `json:"ends_in"`
+	Description   string              `json:"description"`
+	Status        string              `json:"status"`
+	FailureReason *till.FailureReason `json:"failure_reason"`
+	Events        []till.EventKind    `json:"events"`
 }
 
 // disableSandboxEndpoint is POST /sandbox/webhook-endpoints/{endpoint_id}/disable.

@@ -3,9 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
-	"strconv"
 
-	"till/internal/jsonx"
+	"till"
 	"till/ledger"
 	"till/store"
 )
@@ -21,25 +20,20 @@ func (c *exchange) listWallets() error {
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, append(appendItems(c.buffer(), wallets, appendWallet), '}'))
+	return c.answer(http.StatusOK, listOf(wallets, walletOf))
 }
 
-func appendWallet(b []byte, w *ledger.Wallet) []byte {
-	b = append(b, `{"id":`...)
-	b = w.ID.AppendJSON(b)
-	b = append(b, `,"currency":`...)
-	b = jsonx.AppendString(b, w.Currency)
-	b = append(b, `,"balance":`...)
-	b = appendMinor(b, w.Balance)
-	b = append(b, `,"available":`...)
-	b = appendMinor(b, w.Available())
-	b = append(b, `,"reserved":`...)
-	b = appendMinor(b, w.Reserved)
-	b = append(b, `,"owed":`...)
-	b = appendMinor(b, w.Owed)
-	b = append(b, `,"last_transaction_sequence":`...)
-	b = strconv.AppendInt(b, w.LastSequence, 10)
-	b = append(b, `,"updated_at":`...)
-	b = w.UpdatedAt.AppendJSON(b)
-	return append(b, '}')
+type wallet struct {
+	ID           till.ID   `json:"id"`
+	Currency     string    `json:"currency"`
+	Balance      int64     `json:"balance,string"`
+	Available    int64     `json:"available,string"`
+	Reserved     int64     `json:"reserved,string"`
+	Owed         int64     `json:"owed,string"`
+	LastSequence int64     `json:"last_transaction_sequence"`
+	UpdatedAt    till.Time `json:"updated_at"`
+}
+
+func walletOf(w *ledger.Wallet) wallet {
+	return wallet{w.ID, w.Currency, w.Balance, w.Available(), w.Reserved, w.Owed, w.LastSequence, w.UpdatedAt}
 }
