@@ -198,7 +198,7 @@ func (w *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 	var others []string
 	var p *claimPermits
 	changes := w.health.changes.Load()
-	leaseEnd := time.Now().Add(Lease)
+	leaseEnd := time.Now().Add(w.c.Lease)
 	err := w.update(ctx, func(tx *store.Tx) (err error) {
 		defer recoverToError(&err)
 		tasks, others = nil, nil
@@ -293,7 +293,7 @@ func (w *Worker) plan(s *store.Step, j *Instruction, now till.Time, h heldClient
 	}
 	t := &Task{Instruction: j, Action: w.replaceIfHeld(Next(s, j, p.Traits(), now), s, j, h), Step: *s, seen: *s, claimed: now}
 	t.Step.LeaseVersion++
-	t.Step.LeaseUntil = now.Add(Lease)
+	t.Step.LeaseUntil = now.Add(w.c.Lease)
 	if t.Action == Submit {
 		if !unsent(s) {
 			t.Step.Sends = max(t.Step.Sends, 1) // also after a send that seemed to leave nothing

@@ -9,8 +9,8 @@ import (
 	"till/store"
 )
 
-// Lease is how long a claimed step belongs to its holder. A dead instance's
-// work resumes after it.
+// Lease is how long a claimed step belongs to its holder, unless the configuration says
+// less. A dead instance's work resumes after it.
 const Lease = 20 * time.Second
 
 // notFoundProof is how many agreeing "not found" reads prove that a request never arrived.

@@ -41,6 +41,9 @@ type Config struct {
 	// PollInterval is how long another instance's new step, or an expired lease, may wait
 	// to be noticed; 0 means 250 ms, and 1250 ms on a distributed database.
 	PollInterval time.Duration
+	// Lease is how long a claimed step belongs to its holder; 0 means Lease, and so does more.
+	// A test that kills instances sets less, to wait less.
+	Lease time.Duration
 	// HealthInterval is how often instances share operators' health; 0 means a second.
 	HealthInterval time.Duration
 	// MaxBatch is how many creates share a commit; 0 means 512. A benchmark sets 1, to show
@@ -71,6 +74,9 @@ func (c *Config) setDefaults() {
 		if c.Store.Distributed() {
 			c.PollInterval = distributedPollInterval
 		}
+	}
+	if c.Lease <= 0 || c.Lease > Lease {
+		c.Lease = Lease
 	}
 	if c.HealthInterval <= 0 {
 		c.HealthInterval = defaultHealthInterval

@@ -34,7 +34,7 @@ func (w *Worker) SendPermit(connection string) *SendPermit {
 		<-w.createPermits
 		return nil
 	}
-	g := &SendPermit{worker: w, connection: connection, leaseEnd: time.Now().Add(Lease)}
+	g := &SendPermit{worker: w, connection: connection, leaseEnd: time.Now().Add(w.c.Lease)}
 	if r := w.prefetched[connection]; r != nil {
 		var ok bool
 		if g.tokenEnd, ok = r.take(); !ok {
@@ -50,7 +50,7 @@ func (w *Worker) SendPermit(connection string) *SendPermit {
 // counts as possibly sent.
 func (p *SendPermit) Lease(s *store.Step, now till.Time) {
 	s.LeaseVersion = 1
-	s.LeaseUntil = now.Add(Lease)
+	s.LeaseUntil = now.Add(p.worker.c.Lease)
 	s.Sends = 1
 	s.SendStartedAt = now
 	s.SendDeadline = s.LeaseUntil

@@ -126,6 +126,9 @@ type Config struct {
 	MaxBatch int
 	Operator provider.Provider
 
+	// Lease is that of engine.Config. It is for tests, and has no flag.
+	Lease time.Duration
+
 	// NoMetrics counts nothing, for measurements; it has no flag.
 	NoMetrics bool
 

@@ -197,6 +197,7 @@ func (s *Server) build(context.Context) (err error) {
 	c := engine.Config{
 		Store: s.store, Secret: s.secret, Ring: s.ring, Limits: s.operators.Limits(), CallbackBase: s.baseURL + "/callbacks",
 		AcceptOnly: !s.c.Role.works(), Slots: s.operators.File.Calls, LogEnded: s.c.LogEnded, Meter: s.meter, Tracer: s.tracer, Log: s.log,
+		Lease: s.c.Lease,
 	}
 	if s.journal != nil {
 		c.Journal = s.journal

@@ -19,7 +19,7 @@ import (
 )
 
 func newDev() *cobra.Command {
-	c := server.Config{Version: versionText()}
+	c := server.Config{Version: versionText(), Lease: stepLease}
 	var data, role, format, level, operators, faults string
 	var asJSON, insecure, docs bool
 	var traces traceFlags

@@ -93,7 +93,7 @@ func shorten(p provider.Provider) provider.Provider {
 // what a dead process held for the length of its lease.
 func (h *hurried) Traits() provider.Traits {
 	t := h.Provider.Traits()
-	t.ApprovalWindow = 50 * time.Second
+	t.ApprovalWindow = 20 * time.Second
 	if !t.ClientReference {
 		t.ApprovalWindow = 10 * time.Second // it is never sent again
 	}

@@ -28,7 +28,7 @@ import (
 
 // killWindow is the customers' time in the test: long enough for a send that
 // was lost with a process to be made again after its lease.
-const killWindow = 45 * time.Second
+const killWindow = 20 * time.Second
 
 // TestKill ends the server without a word, under load, many times in a row,
 // and after each time opens the books: every create that was answered is

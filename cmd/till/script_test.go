@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", atOnce); err != nil { // the command line is read later
 		panic(err)
 	}
+	stepLease = 5 * time.Second // also of the programs: they are this one
 	testscript.Main(m, map[string]func(){"till": main, "till-hurried": serveHurried})
 }
 
@@ -62,8 +63,7 @@ func TestScripts(t *testing.T) {
 // process is the server of a script, of which there is one at a time.
 type process struct{ cmd *exec.Cmd }
 
-// waitTimeout is how long a story waits for anything. A dead process leaves leases
-// of up to 20 seconds behind, and the machine may be busy.
+// waitTimeout is how long a story waits for anything. The machine may be busy.
 const waitTimeout = 90 * time.Second
 
 func start(ts *testscript.TestScript, neg bool, args []string) {

@@ -27,12 +27,16 @@ const (
 	defaultWindow    = time.Minute
 )
 
+// stepLease is the Lease of what dev and serve start; 0 means the engine's own. Only tests,
+// which kill programs and wait for what they held, set it.
+var stepLease time.Duration
+
 func newServe() *cobra.Command { return serveOf(nil) }
 
 // serveOf makes the command with other adapters than Builtin; nil means
 // Builtin.
 func serveOf(adapters server.Adapters) *cobra.Command {
-	c := server.Config{Adapters: adapters, Version: versionText()}
+	c := server.Config{Adapters: adapters, Version: versionText(), Lease: stepLease}
 	var role, format, level, configFile, consoleMode string
 	var logEnded string
 	var asJSON, docs bool

@@ -41,7 +41,7 @@ func TestStorm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make quick leaves it out: it runs servers for many seconds")
 	}
-	t.Parallel() // it mostly waits: what a killed process held is left alone for 20 s
+	t.Parallel() // it mostly waits: what a killed process held is left alone until its lease ends
 	payments, payouts := 80, 30
 	if n, err := strconv.Atoi(os.Getenv("TILL_PAYMENTS")); err == nil {
 		payments = n
