@@ -1,9 +1,12 @@
 package books_test
 
 import (
+	"os"
+	"regexp"
 	"testing"
 	"time"
 
+	"till"
 	"till/books"
 	"till/store"
 )
@@ -35,26 +38,68 @@ func TestApprovalTime(t *testing.T) {
 	}
 }
 
-// Troubles are what a person has to look at.
+// Every trouble is found alone, with its severity, and the guide's table has it; live money
+// only is trouble.
 func TestTroubles(t *testing.T) {
 	t.Parallel()
+	now := till.TimeOf(time.Date(2026, 11, 17, 12, 0, 0, 0, time.UTC))
+	sound, old := &store.Verification{At: now}, now.Add(-9*24*time.Hour)
+	live := func(p books.Part) books.Status { return books.Status{At: now, Live: p} }
+	fresh := &store.BackupResult{EndedAt: now}
+	saved := func(backup, drill *store.BackupResult) books.Status {
+		return books.Status{At: now, Live: books.Part{Clients: 1}, Verified: sound, Made: old, Backups: map[store.BackupKind]*store.BackupResult{store.KindBackup: backup, store.KindDrill: drill}}
+	}
+	money := books.Part{Clients: 1, Operators: []*books.OperatorStatus{{State: store.Stopped, Case: "no"}}, Open: []store.OpenByAge{{N: 1, Hour: 1, Day: 1}},
+		Cases: []store.OpenKind{{Count: 1}}, Strays: []store.StraySum{{Count: 1}}, Webhooks: store.WebhookBacklog{Failing: 1}}
+	killed := &store.Instance{SeenAt: now.Add(-time.Minute)}
+	found := map[books.TroubleName]bool{}
+	guide, err := os.ReadFile("../docs/guide/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
-		name string
-		s    books.Status
-		want books.Trouble
+		name  string
+		s     books.Status
+		want  books.TroubleName
+		stops bool
 	}{
-		{"what test clients have is no trouble", books.Status{Test: books.Part{Clients: 1, Operators: []*books.OperatorStatus{{State: store.Stopped}}, Open: []store.OpenByAge{{N: 1, Day: 1, Hour: 1}},
-			Cases: []store.OpenKind{{Count: 1}}, Webhooks: store.WebhookBacklog{Failing: 1}}}, ""},
-		{"an operator is stopped", books.Status{Live: books.Part{Operators: []*books.OperatorStatus{{State: store.Stopped}}}}, books.TroubleOperator},
-		{"something waits", books.Status{Live: books.Part{Open: []store.OpenByAge{{N: 1, Hour: 1}}}}, books.TroubleOpen},
-		{"a case", books.Status{Live: books.Part{Cases: []store.OpenKind{{Count: 1}}}}, books.TroubleCases},
-		{"a webhook fails", books.Status{Live: books.Part{Webhooks: store.WebhookBacklog{Failing: 1}}}, books.TroubleWebhooks},
-		{"the books are wrong", books.Status{Verified: &store.Verification{Problems: 1}}, books.TroubleVerify},
-		{"nobody proved live books", books.Status{Live: books.Part{Clients: 1}}, books.TroubleUnproven},
+		{"what test clients have is no trouble", books.Status{At: now, Test: money}, "", false},
+		{"all is well", saved(fresh, fresh), "", false},
+		{"a new installation", books.Status{At: now, Live: books.Part{Clients: 1}, Verified: sound, Made: now, Backups: map[store.BackupKind]*store.BackupResult{store.KindBackup: {}}}, "", false},
+		{"an instance that was replaced", books.Status{At: now, Instances: []*store.Instance{killed, {StartedAt: now, SeenAt: now}}}, "", false},
+		{"a suspended client without payouts", books.Status{At: now, Holds: []store.Hold{{Client: till.NewID(1), Cause: store.HoldSuspended}}}, "", false},
+		{"a full disk", books.Status{At: now, DiskSize: 1e9, DiskFree: 1e6}, books.TroubleDisk, true},
+		{"an instance was killed", books.Status{At: now, Instances: []*store.Instance{killed}}, books.TroubleInstances, false},
+		{"two releases", books.Status{At: now, Instances: []*store.Instance{{SeenAt: now, Version: "1"}, {SeenAt: now, Version: "2"}}}, books.TroubleVersions, false},
+		{"a restore", books.Status{At: now, Restores: []*store.Restore{{At: now}}}, books.TroubleRestored, true},
+		{"all payouts are held", books.Status{At: now, Holds: []store.Hold{{Client: store.EveryClient}}}, books.TroubleHeld, true},
+		{"a client's payouts are held", books.Status{At: now, Holds: []store.Hold{{Client: till.NewID(1)}}}, books.TroubleHeld, false},
+		{"the books are wrong", books.Status{At: now, Verified: &store.Verification{At: now, Problems: 1}}, books.TroubleVerify, true},
+		{"a stray", live(books.Part{Strays: money.Strays}), books.TroubleStrays, true},
+		{"an operator is stopped", live(books.Part{Operators: money.Operators}), books.TroubleOperator, false},
+		{"something waits", live(books.Part{Open: money.Open}), books.TroubleOpen, false},
+		{"a case", live(books.Part{Cases: money.Cases}), books.TroubleCases, false},
+		{"a webhook fails", live(books.Part{Webhooks: money.Webhooks}), books.TroubleWebhooks, false},
+		{"nobody proved live books", live(books.Part{Clients: 1}), books.TroubleUnproven, false},
+		{"an old backup", saved(&store.BackupResult{EndedAt: old}, fresh), books.TroubleBackup, false},
+		{"never a backup", saved(&store.BackupResult{}, fresh), books.TroubleBackup, false},
+		{"a backup failed", saved(&store.BackupResult{EndedAt: now, FailedAt: now}, fresh), books.TroubleBackup, false},
+		{"an old drill", saved(fresh, &store.BackupResult{EndedAt: old}), books.TroubleDrill, false},
+		{"no archive", books.Status{At: now, Live: books.Part{Clients: 1}, Verified: sound, Shared: true}, books.TroubleArchive, false},
 	} {
 		got := c.s.Troubles()
-		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || got[0] != c.want) {
+		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || got[0].Name != c.want || got[0].Stops != c.stops) {
 			t.Errorf("%s: %v, want %q", c.name, got, c.want)
+		}
+		found[c.want] = true
+		exit := map[bool]string{true: "`wrong`", false: "`warning`"}[c.stops]
+		if row := "| `" + string(c.want) + "` | "; c.want != "" && !regexp.MustCompile(regexp.QuoteMeta(row)+`[^\n]*`+exit).Match(guide) {
+			t.Errorf("the guide has no row %q with %s", row, exit)
+		}
+	}
+	for _, name := range books.TroubleNames() {
+		if !found[name] {
+			t.Errorf("no test finds %q", name)
 		}
 	}
 }

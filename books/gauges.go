@@ -60,7 +60,7 @@ func ReadGauges(ctx context.Context, tx *store.Tx) ([]Gauge, error) {
 	g := &gaugeReader{ctx: ctx, tx: tx}
 	for _, read := range []func() error{
 		func() error { return g.open(till.SubjectPayment) }, func() error { return g.open(till.SubjectPayout) },
-		g.steps, g.wallets, g.suspense, g.cases, g.strays, g.lags, g.endpoints, g.holds, g.instances, g.statements, g.verifications, g.backups,
+		g.steps, g.wallets, g.suspense, g.cases, g.strays, g.lags, g.endpoints, g.holds, g.instances, g.statements, g.verifications, g.backups, g.troubles,
 	} {
 		if err := read(); err != nil {
 			return nil, err
@@ -291,6 +291,25 @@ func (g *gaugeReader) backups() error {
 		if kind == store.KindBackup {
 			g.add("backup_bytes", float64(r.Bytes))
 			g.add("backup_seconds", float64(r.TookMS)/1000)
+		}
+	}
+	return nil
+}
+
+// troubles says of each trouble that the database knows whether it is there. Of the disk each
+// instance has its own numbers.
+func (g *gaugeReader) troubles() error {
+	s, err := StatusOf(g.ctx, g.tx)
+	if err != nil {
+		return err
+	}
+	there := map[TroubleName]float64{}
+	for _, t := range s.Troubles() {
+		there[t.Name] = 1
+	}
+	for _, name := range TroubleNames() {
+		if name != TroubleDisk {
+			g.add("trouble", there[name], string(name))
 		}
 	}
 	return nil

@@ -2,20 +2,13 @@ package books
 
 import (
 	"context"
-	"slices"
-	"time"
 
 	"till"
 	"till/store"
 )
 
-// Limits of ReadStatus: how many cases and retries are counted, how many events behind
-// are many, and how old the last verification may be.
-const (
-	maxStatusCounted = 100_000
-	manyEventsBehind = 10_000
-	verifyEvery      = 7 * 24 * time.Hour
-)
+// maxStatusCounted is how many cases and retries are counted.
+const maxStatusCounted = 100_000
 
 // Status is whether everything is well, over all clients. Test money is apart: it is no
 // trouble, whatever becomes of it.
@@ -24,6 +17,18 @@ type Status struct {
 	Live, Test Part
 	Verified   *store.Verification // nil: never
 	Unfilled   bool                // sums are still being filled in
+
+	Holds     []store.Hold // of payouts, those of all clients first
+	Waiting   int          // payouts that wait for their end
+	Restores  []*store.Restore
+	Instances []*store.Instance // of the last hour
+
+	Made                    till.Time                                // when the installation was
+	Backups                 map[store.BackupKind]*store.BackupResult // of SQLite
+	Shared                  bool                                     // PostgreSQL
+	Archived, ArchiveFailed till.Time
+
+	DiskSize, DiskFree int64 // where the SQLite file is; 0: not known. Whoever runs beside it sets them
 }
 
 // Part is what clients of one mode have with us.
@@ -33,6 +38,7 @@ type Part struct {
 	Open      []store.OpenByAge
 	Cases     []store.OpenKind
 	Suspense  []store.Aside
+	Strays    []store.StraySum
 	Webhooks  store.WebhookBacklog
 }
 
@@ -57,7 +63,7 @@ func ReadStatus(ctx context.Context, s *store.Store) (*Status, error) {
 // StatusOf is ReadStatus within a snapshot.
 func StatusOf(ctx context.Context, tx *store.Tx) (*Status, error) {
 	s := &Status{At: tx.Now()}
-	for _, read := range []func(context.Context, *store.Tx) error{s.readOperators, s.readOpen, s.readCases, s.readWebhooks} {
+	for _, read := range []func(context.Context, *store.Tx) error{s.readOperators, s.readOpen, s.readCases, s.readWebhooks, s.readHolds, s.readBackups} {
 		if err := read(ctx, tx); err != nil {
 			return nil, err
 		}
@@ -106,7 +112,52 @@ func (s *Status) readCases(ctx context.Context, tx *store.Tx) error {
 		p := s.Of(c.Mode)
 		p.Cases = append(p.Cases, c)
 	}
+	if err != nil {
+		return err
+	}
+	strays, err := tx.StraySums(ctx)
+	for _, sum := range strays {
+		p := s.Of(till.ModeOf(sum.Connection))
+		p.Strays = append(p.Strays, sum)
+	}
 	return err
+}
+
+func (s *Status) readHolds(ctx context.Context, tx *store.Tx) (err error) {
+	if s.Holds, err = tx.Holds(ctx, MaxHolds); err != nil {
+		return err
+	}
+	if s.Waiting, err = tx.CountHeldPayouts(ctx, store.EveryClient); err != nil {
+		return err
+	}
+	if s.Restores, err = tx.OpenRestores(ctx); err != nil {
+		return err
+	}
+	s.Instances, err = tx.Instances(ctx)
+	return err
+}
+
+func (s *Status) readBackups(ctx context.Context, tx *store.Tx) (err error) {
+	if s.Shared = tx.Shared(); s.Shared {
+		s.Archived, s.ArchiveFailed, err = tx.Archived(ctx)
+		return err
+	}
+	made, err := tx.Installation(ctx)
+	if err != nil || made == nil {
+		return err
+	}
+	s.Made, s.Backups = made.CreatedAt, map[store.BackupKind]*store.BackupResult{}
+	for _, kind := range []store.BackupKind{store.KindBackup, store.KindDrill} {
+		r, err := tx.BackupResult(ctx, kind)
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			r = &store.BackupResult{}
+		}
+		s.Backups[kind] = r
+	}
+	return nil
 }
 
 func (s *Status) readWebhooks(ctx context.Context, tx *store.Tx) (err error) {
@@ -116,34 +167,4 @@ func (s *Status) readWebhooks(ctx context.Context, tx *store.Tx) (err error) {
 		}
 	}
 	return nil
-}
-
-// Trouble is a reason why a person has to look.
-type Trouble string
-
-// The troubles.
-const (
-	TroubleOperator Trouble = "operator" // a connection is stopped, or refuses our credentials
-	TroubleOpen     Trouble = "open"     // something waits for an operator's word for more than an hour
-	TroubleCases    Trouble = "cases"
-	TroubleWebhooks Trouble = "webhooks" // endpoints fail or were disabled, or events wait in thousands
-	TroubleVerify   Trouble = "verify"   // the last verification found something
-	TroubleUnproven Trouble = "unproven" // there was none in a week
-)
-
-// Troubles returns what a person has to look at; none means that all is well.
-func (s *Status) Troubles() (out []Trouble) {
-	add := func(is bool, t Trouble) {
-		if is {
-			out = append(out, t)
-		}
-	}
-	live := &s.Live
-	add(slices.ContainsFunc(live.Operators, func(o *OperatorStatus) bool { return o.State != store.Passing || o.Case != "" }), TroubleOperator)
-	add(slices.ContainsFunc(live.Open, func(o store.OpenByAge) bool { return o.Hour > 0 }), TroubleOpen)
-	add(len(live.Cases) > 0, TroubleCases)
-	add(live.Webhooks.Failing+live.Webhooks.Disabled > 0 || live.Webhooks.Behind+live.Webhooks.Retries >= manyEventsBehind, TroubleWebhooks)
-	add(s.Verified != nil && s.Verified.Problems > 0, TroubleVerify)
-	add(live.Clients > 0 && (s.Verified == nil || s.At.Sub(s.Verified.At) > verifyEvery), TroubleUnproven)
-	return out
 }

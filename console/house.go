@@ -20,6 +20,7 @@ type housePage struct {
 	Pretend   bool // the figures are of test merchants
 	Merchants int64
 
+	Troubles  []waitingRow
 	Operators []operatorRow
 	Cases     []caseRow
 	OpenRows  []ageRow
@@ -78,6 +79,13 @@ func (v *visit) describe(p *housePage) {
 	p.Merchants, p.Behind = part.Clients, part.Webhooks.Behind
 	if s.Live.Clients > 0 && s.Test.Clients > 0 {
 		p.Modes = []Choice{{t("house.live"), Prefix + "/house", !p.Pretend}, {t("house.test"), Prefix + "/house?mode=test", p.Pretend}}
+	}
+	for _, trouble := range s.Troubles() {
+		r := waitingRow{Icon: "warn", Tone: "pending", Text: t("house.trouble_" + string(trouble.Name))}
+		if trouble.Stops {
+			r.Tone = "failed"
+		}
+		p.Troubles = append(p.Troubles, r)
 	}
 	for _, o := range part.Operators {
 		p.Operators = append(p.Operators, v.operatorRow(o))

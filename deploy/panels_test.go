@@ -42,8 +42,9 @@ const (
 var dashboards = []dashboard{
 	{"money.json", "Till: money", "What is undecided, late, aside or unreconciled, from the books. Amounts are in minor units. Test clients are apart: the connection sandbox, or the mode test.", []row{
 		{"Look here first", false, []panel{
-			{"Oldest unknown", "s", "How long money may have moved without our knowing the outcome. Payouts page after half an hour, payments after a day.", one(`max by (kind, connection) (till_oldest_unknown_seconds)`, "{{kind}} {{connection}}"), stat, 1800, 8},
+			{"Oldest unknown", "s", "How long money may have moved without our knowing the outcome. Payouts page after half an hour, payments after a day.", one(`max by (kind, connection) (till_oldest_unknown_seconds)`, "{{kind}} {{connection}}"), stat, 1800, 4},
 			{"Broken invariants", "short", "What the last verify has found; anything but 0 wakes somebody.", one(`max(till_verify_problems)`, "problems"), stat, 1, 4},
+			{"Troubles", "short", "What `till status` calls trouble.", one(`max by (name) (till_trouble) > 0 or vector(0)`, "{{name}}"), stat, 1, 4},
 			{"Open cases", "short", "What of live clients waits for a person.", one(`sum(max by (kind) (till_cases_open{mode="live"}))`, "cases"), stat, 1, 4},
 			{"Strays", "short", "Money that names us and that nobody has.", one(`sum(max by (connection, direction) (till_strays_open{connection!="sandbox"})) or vector(0)`, "strays"), stat, 1, 4},
 			{"Payouts held", "short", "1 while no new payouts are taken.", one(`max(till_payouts_held)`, "held"), stat, 1, 4},

@@ -63,8 +63,9 @@ type Finding struct {
 
 // Findings is what Examine has found.
 type Findings struct {
-	All     []Finding
-	Damaged bool // the database cannot be read, and most was not checked
+	All      []Finding
+	Troubles []books.Trouble // what 'till status' says
+	Damaged  bool            // the database cannot be read, and most was not checked
 }
 
 // Worst returns the worst verdict.
@@ -167,6 +168,9 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 		return err
 	}
 	if err := d.examineGenerations(ctx, s); err != nil {
+		return err
+	}
+	if err := d.examineTroubles(ctx, s, database); err != nil {
 		return err
 	}
 	if secretFile == "" {

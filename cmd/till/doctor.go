@@ -28,8 +28,8 @@ that calls one address for all payments, it prints the address to register.
 With --bundle it writes what somebody who helps needs to know into a file: version,
 configuration, findings, metrics and the last lines of the log. It prints the list
 first. No key, secret, phone number, name or client's address is in it. The
-exit code is 0 if nothing is wrong, warnings included, 1 if something is wrong,
-2 if the check failed.`,
+exit code is 0 if nothing is wrong, warnings included, 1 if something is wrong or
+stops money, 2 if the check failed.`,
 		Example: `  till doctor --config till.toml`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -93,11 +93,21 @@ func printFindings(w io.Writer, found *server.Findings, asJSON bool) error {
 		}
 	})
 	if err == nil {
-		_, err = printLine(w, map[server.Severity]string{
-			server.Fine: "Nothing is wrong.", server.Risky: "Nothing is wrong; mind the warnings.", server.Wrong: "Something is wrong.",
-		}[found.Worst()])
+		_, err = printLine(w, verdictOf(found))
 	}
 	return err
+}
+
+func verdictOf(found *server.Findings) string {
+	switch {
+	case found.Worst() == server.Wrong:
+		return "Something is wrong."
+	case len(found.Troubles) > 0:
+		return troublesText(found.Troubles)
+	case found.Worst() == server.Risky:
+		return "Nothing is wrong; mind the warnings."
+	}
+	return "Nothing is wrong."
 }
 
 // servedCertificates returns what a running server says of its certificates; nothing if it

@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/server"
 	"till/store"
 )
 
@@ -28,7 +29,7 @@ well, 1 if a person has to look at something, 2 if the database could not be rea
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
-				st, err := books.ReadStatus(cmd.Context(), s)
+				st, err := server.ReadStatus(cmd.Context(), s, database)
 				if err != nil {
 					return err
 				}
@@ -117,7 +118,7 @@ type verifiedJSON struct {
 func statusOut(s *books.Status) statusJSON {
 	out := statusJSON{At: s.At.String(), Troubles: []string{}, partJSON: partOut(&s.Live), Test: partOut(&s.Test), Unfilled: s.Unfilled}
 	for _, t := range s.Troubles() {
-		out.Troubles = append(out.Troubles, string(t))
+		out.Troubles = append(out.Troubles, string(t.Name))
 	}
 	out.Well = len(out.Troubles) == 0
 	if v := s.Verified; v != nil {
@@ -171,12 +172,19 @@ func printStatus(w io.Writer, s *books.Status, asJSON bool) error {
 		_, err := printLine(w, "All is well.")
 		return err
 	}
-	var words []string
 	for _, t := range troubles {
-		words = append(words, string(t))
+		printf(w, "trouble    %s: %s\n", t.Name, t.Text)
 	}
-	_, err := printf(w, "A person has to look: %s.\n", strings.Join(words, ", "))
+	_, err := printLine(w, troublesText(troubles))
 	return err
+}
+
+func troublesText(all []books.Trouble) string {
+	var names []string
+	for _, t := range all {
+		names = append(names, string(t.Name))
+	}
+	return "A person has to look: " + strings.Join(names, ", ") + "."
 }
 
 func printPart(w io.Writer, s *books.Status, p *books.Part) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,11 @@ func (o *topFlags) run(ctx context.Context, w io.Writer) error {
 		case err != nil:
 			return err
 		}
-		if err := o.print(w, newTopView(before, after)); err != nil || o.once {
+		v := newTopView(before, after)
+		if v.Ready == 0 {
+			v.Why = whyNotReady(ctx, o.admin, o.adminToken)
+		}
+		if err := o.print(w, v); err != nil || o.once {
 			return err
 		}
 		before = after
@@ -90,7 +95,15 @@ func (o *topFlags) print(w io.Writer, v *topView) error {
 		clearScreen(w)
 	}
 	printf(w, "Requests %s/s, 5xx %s/s, creates p95 %s, in flight %.0f, queue %.0f\n", tenth(v.Requests), tenth(v.Errors), seconds(v.CreateP95), v.InFlight, v.Queue)
-	printf(w, "Open %.0f, oldest unknown %s, cases %.0f, strays %.0f, payouts held %.0f, ready %.0f\n\n", v.Open, seconds(v.OldestUnknown), v.Cases, v.Strays, v.Held, v.Ready)
+	if v.Ready == 0 {
+		printf(w, "NOT READY: %s\n", v.Why)
+	}
+	age := "nobody has read them yet"
+	if v.Age != nil {
+		age = seconds(max(*v.Age, 0.001)) + " old"
+	}
+	printf(w, "From the books, %s: open %.0f, oldest unknown %s, cases %.0f, strays %.0f, payouts held %.0f; trouble: %s\n\n",
+		age, v.Open, seconds(v.OldestUnknown), v.Cases, v.Strays, v.Held, cmp.Or(strings.Join(v.Troubles, ", "), "none"))
 	err := table(w, func(row func(cells ...any)) {
 		row("CONNECTION", "STATE", "CALLS/S", "NO ANSWER/S", "P50", "P95", "IN FLIGHT", "SHORT/S", "CALLBACKS/S", "DELAY", "OLDEST DUE")
 		for _, c := range v.Connections {
@@ -135,6 +148,9 @@ type topView struct {
 	Strays        float64         `json:"strays_open"`
 	Held          float64         `json:"payouts_held"`
 	Ready         float64         `json:"ready"`
+	Why           string          `json:"why_not_ready"`
+	Age           *float64        `json:"books_age_seconds"` // of what stands from open to payouts_held; null: nobody has read it
+	Troubles      []string        `json:"troubles"`          // of the same age, as 'till status' names them
 	Connections   []topConnection `json:"connections"`
 }
 
@@ -163,6 +179,16 @@ func newTopView(before, after *scraped) *topView {
 		InFlight:  after.sum("till_http_in_flight", nil), Queue: after.sum("till_batch_queue", nil),
 		Open: after.sum("till_open", nil), OldestUnknown: after.most("till_oldest_unknown_seconds", nil), Cases: after.sum("till_cases_open", nil),
 		Strays: after.sum("till_strays_open", nil), Held: after.sum("till_payouts_held", nil), Ready: after.sum("till_ready", nil),
+	}
+	if read := after.most("till_gauges_timestamp_seconds", nil); read > 0 {
+		age := max(0, float64(after.at.UnixMicro())/1e6-read)
+		v.Age = &age
+	}
+	v.Troubles = []string{}
+	for _, s := range after.all["till_trouble"] {
+		if s.value > 0 {
+			v.Troubles = append(v.Troubles, s.label("name"))
+		}
 	}
 	for _, name := range after.values("till_operator_in_flight", "connection") {
 		of := matches("connection", name)
@@ -198,6 +224,15 @@ func scrapeMetrics(ctx context.Context, admin, tokenFile string) (*scraped, erro
 	return parseMetrics(strings.NewReader(string(body)), time.Now())
 }
 
+// whyNotReady returns what a server says of itself when it takes no payments.
+func whyNotReady(ctx context.Context, admin, tokenFile string) string {
+	text, err := readAdmin(ctx, admin, tokenFile, "/readyz", 1<<10)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(text))
+}
+
 // adminTokenUsage is about a server on another machine.
 const adminTokenUsage = "the file of the token that the server's admin address asks other machines for (default none)"
 
@@ -229,6 +264,8 @@ func readAdmin(ctx context.Context, admin, tokenFile, path string, most int64) (
 		return nil, fmt.Errorf("read %s of %s: %w", path, admin, err)
 	case resp.StatusCode == http.StatusUnauthorized:
 		return nil, fmt.Errorf("%s of %s needs the server's token: give it with --admin-token-file", path, admin)
+	case path == "/readyz": // its text says why not
+		return body, nil
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%s of %s answers %d", path, admin, resp.StatusCode)
 	case int64(len(body)) > most:

@@ -33,6 +33,9 @@ till_step_oldest_due_seconds{connection="mtn",operation="check"} 2.5
 till_oldest_unknown_seconds{connection="mtn",kind="payout"} 1.2e+03
 till_open{connection="mtn",kind="payout"} 7
 till_ready 1
+till_gauges_timestamp_seconds 1000
+till_trouble{name="held"} 1
+till_trouble{name="cases"} 0
 `, n, 2*n)
 }
 
@@ -63,8 +66,18 @@ func TestTopComparesTwoReads(t *testing.T) {
 func TestTopOnce(t *testing.T) {
 	t.Parallel()
 	var reads atomic.Int64
+	var away atomic.Bool
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, topPage(100+10*int(reads.Add(1))))
+		if r.URL.Path == "/readyz" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, "the database does not answer")
+			return
+		}
+		page := topPage(100 + 10*int(reads.Add(1)))
+		if away.Load() {
+			page = strings.Replace(page, "till_ready 1", "till_ready 0", 1)
+		}
+		fmt.Fprint(w, page)
 	}))
 	defer s.Close()
 	address := strings.TrimPrefix(s.URL, "http://")
@@ -72,10 +85,18 @@ func TestTopOnce(t *testing.T) {
 	if code := run(t.Context(), []string{"top", "--once", "--every", "100ms", "--admin-listen", address}, &out, &errs); code != 0 {
 		t.Fatal(code, errs.String())
 	}
-	for _, want := range []string{"CONNECTION", "mtn", "stopped", "oldest unknown 20m0s", "2.5s"} {
+	for _, want := range []string{"CONNECTION", "mtn", "stopped", "oldest unknown 20m0s", "2.5s", " old: open 7,", "; trouble: held\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s is missing in\n%s", want, out.String())
 		}
+	}
+	if strings.Contains(out.String(), "NOT READY") {
+		t.Error("a server that is ready is told as not ready")
+	}
+	away.Store(true)
+	out.Reset()
+	if code := run(t.Context(), []string{"top", "--once", "--every", "100ms", "--admin-listen", address}, &out, &errs); code != 0 || !strings.Contains(out.String(), "NOT READY: the database does not answer\n") {
+		t.Errorf("without its database: %d\n%s", code, out.String())
 	}
 	out.Reset()
 	if code := run(t.Context(), []string{"top", "--once", "--every", "100ms", "--json", "--admin-listen", address}, &out, &errs); code != 0 || !json.Valid(out.Bytes()) {

@@ -107,6 +107,7 @@ func families(t testing.TB) map[string][]string {
 		"home.open_":     {"phone", "asked", "unsent"},
 		"letter.":        {"about_payment", "about_payout", "ours", "theirs", "amount", "phone", "sent"},
 		"home.examine_":  {"payments", "payouts", "note"},
+		"house.trouble_": list(books.TroubleNames()),
 		"house.open_":    list([]till.SubjectKind{till.SubjectPayment, till.SubjectPayout}),
 	}
 	for _, rules := range [][]people.Rule{people.StaffRules, people.HouseRules} {

@@ -1,0 +1,258 @@
+package books
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"till"
+	"till/store"
+)
+
+// Limits of what is well. A disk with less free than the hundredth part is as good as full.
+const (
+	minDiskShare     = 0.01
+	manyEventsBehind = 10_000
+	verifyEvery      = 7 * 24 * time.Hour
+	maxBackupAge     = 26 * time.Hour
+	maxDrillAge      = 8 * 24 * time.Hour
+	maxArchiveAge    = 26 * time.Hour
+)
+
+// TroubleName names a reason why a person has to look.
+type TroubleName string
+
+// The troubles. Test money is in none of them.
+const (
+	TroubleDisk      TroubleName = "disk"      // the disk of the SQLite file is full
+	TroubleInstances TroubleName = "instances" // one was killed, or cannot write any more
+	TroubleVersions  TroubleName = "versions"  // two releases run side by side
+	TroubleRestored  TroubleName = "restored"  // an old database was put back, and is not released
+	TroubleHeld      TroubleName = "held"      // payouts are held
+	TroubleVerify    TroubleName = "verify"    // the last verification found something
+	TroubleStrays    TroubleName = "strays"    // money names us and nobody has it
+	TroubleOperator  TroubleName = "operator"  // a connection is stopped, or refuses our credentials
+	TroubleOpen      TroubleName = "open"      // something waits for an operator's word for more than an hour
+	TroubleCases     TroubleName = "cases"
+	TroubleWebhooks  TroubleName = "webhooks" // endpoints fail or were disabled, or events wait in thousands
+	TroubleUnproven  TroubleName = "unproven" // no verification in a week
+	TroubleBackup    TroubleName = "backup"   // SQLite: the last one is old, or failed
+	TroubleDrill     TroubleName = "drill"
+	TroubleArchive   TroubleName = "archive" // PostgreSQL does not archive its log
+)
+
+// Trouble is a reason why a person has to look.
+type Trouble struct {
+	Name  TroubleName
+	Stops bool   // money is stopped, or may be lost: wake somebody; the others wait until the morning
+	Text  string // no secret, no name of a client, no phone number
+}
+
+// judges say of each trouble whether it is there: by its text, "" if it is not.
+var judges = []struct {
+	name  TroubleName
+	stops bool
+	judge func(s *Status) string
+}{
+	{TroubleDisk, true, diskTrouble},
+	{TroubleInstances, false, instanceTrouble},
+	{TroubleVersions, false, versionTrouble},
+	{TroubleRestored, true, restoreTrouble},
+	{TroubleHeld, true, allHeldTrouble},
+	{TroubleHeld, false, someHeldTrouble},
+	{TroubleVerify, true, verifyTrouble},
+	{TroubleStrays, true, strayTrouble},
+	{TroubleOperator, false, operatorTrouble},
+	{TroubleOpen, false, openTrouble},
+	{TroubleCases, false, caseTrouble},
+	{TroubleWebhooks, false, webhookTrouble},
+	{TroubleUnproven, false, unprovenTrouble},
+	{TroubleBackup, false, func(s *Status) string { return s.backupTrouble(store.KindBackup, maxBackupAge) }},
+	{TroubleDrill, false, func(s *Status) string { return s.backupTrouble(store.KindDrill, maxDrillAge) }},
+	{TroubleArchive, false, archiveTrouble},
+}
+
+// TroubleNames returns all of them.
+func TroubleNames() (out []TroubleName) {
+	for _, j := range judges {
+		out = append(out, j.name)
+	}
+	return slices.Compact(out)
+}
+
+// Troubles decides what is wrong, for everything that says so: the commands, the console and
+// the metrics. None means that all is well.
+func (s *Status) Troubles() (out []Trouble) {
+	for _, j := range judges {
+		if text := j.judge(s); text != "" {
+			out = append(out, Trouble{j.name, j.stops, text})
+		}
+	}
+	return out
+}
+
+func diskTrouble(s *Status) string {
+	if s.DiskSize == 0 || float64(s.DiskFree) >= minDiskShare*float64(s.DiskSize) {
+		return ""
+	}
+	return fmt.Sprintf("the disk of the database is full (%d MB are free): payments are refused", s.DiskFree/1e6)
+}
+
+// instanceTrouble looks for instances that ended without a word, or cannot write any more. One
+// that was started since has taken the place of those that were gone before.
+func instanceTrouble(s *Status) string {
+	silent := 0
+	for _, i := range s.Instances {
+		replaced := slices.ContainsFunc(s.Instances, func(o *store.Instance) bool { return o.StartedAt >= i.SeenAt })
+		if !i.Running(s.At) && !replaced {
+			silent++
+		}
+	}
+	if silent == 0 {
+		return ""
+	}
+	return till.Count(int64(silent), "instance has", "instances have") + " written nothing for half a minute, and did not stop in order: it was killed, or the database takes no writes"
+}
+
+func versionTrouble(s *Status) string {
+	versions := map[string]bool{}
+	for _, i := range s.Instances {
+		if i.Running(s.At) {
+			versions[i.Version] = true
+		}
+	}
+	if len(versions) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%d releases run side by side; end the upgrade, or roll it back", len(versions))
+}
+
+func restoreTrouble(s *Status) string {
+	if len(s.Restores) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("an old database was put back at %s and is not released: payouts are held; see 'till restored --show'", s.Restores[0].At)
+}
+
+func allHeldTrouble(s *Status) string {
+	if !slices.ContainsFunc(s.Holds, func(h store.Hold) bool { return h.Client == store.EveryClient }) {
+		return ""
+	}
+	return "the payouts of all clients are held; see 'till payouts held'"
+}
+
+// someHeldTrouble is silent while those of all clients are held. It leaves out clients that
+// are suspended, unless payouts wait.
+func someHeldTrouble(s *Status) string {
+	held := 0
+	if allHeldTrouble(s) != "" {
+		return ""
+	}
+	for _, h := range s.Holds {
+		if h.Client != store.EveryClient && (h.Cause != store.HoldSuspended || s.Waiting > 0) {
+			held++
+		}
+	}
+	if held == 0 {
+		return ""
+	}
+	return fmt.Sprintf("payouts are held by %s, and %s; see 'till payouts held'", till.Count(int64(held), "hold of a client", "holds of clients"), till.Count(int64(s.Waiting), "waits", "wait"))
+}
+
+func verifyTrouble(s *Status) string {
+	if s.Verified == nil || s.Verified.Problems == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the verification of %s found %s; see 'till verify'", s.Verified.At, till.Count(s.Verified.Problems, "problem", "problems"))
+}
+
+func strayTrouble(s *Status) string {
+	var n int64
+	for _, sum := range s.Live.Strays {
+		n += sum.Count
+	}
+	if n == 0 {
+		return ""
+	}
+	return till.Count(n, "stray is open", "strays are open") + ": money that names us and that nobody has; see 'till strays'"
+}
+
+func operatorTrouble(s *Status) string {
+	var bad []string
+	for _, o := range s.Live.Operators {
+		if o.State != store.Passing || o.Case != "" {
+			bad = append(bad, strings.TrimSuffix(o.name()+": "+string(o.State)+"; "+o.Case, "; "))
+		}
+	}
+	return strings.Join(bad, ", ")
+}
+
+func openTrouble(s *Status) string {
+	var n int64
+	for _, o := range s.Live.Open {
+		n += o.Hour
+	}
+	if n == 0 {
+		return ""
+	}
+	return till.Count(n, "payment or payout waits", "payments and payouts wait") + " for an operator's word for more than an hour"
+}
+
+func caseTrouble(s *Status) string {
+	var n int64
+	for _, c := range s.Live.Cases {
+		n += c.Count
+	}
+	if n == 0 {
+		return ""
+	}
+	return till.Count(n, "case is open", "cases are open") + "; see 'till cases'"
+}
+
+func webhookTrouble(s *Status) string {
+	w := &s.Live.Webhooks
+	if w.Failing+w.Disabled == 0 && w.Behind+w.Retries < manyEventsBehind {
+		return ""
+	}
+	return fmt.Sprintf("nothing reaches %s, %d more were disabled, and %s", till.Count(w.Failing, "endpoint", "endpoints"), w.Disabled, till.Count(w.Behind+w.Retries, "event waits", "events wait"))
+}
+
+func unprovenTrouble(s *Status) string {
+	if s.Live.Clients == 0 || s.Verified != nil && s.At.Sub(s.Verified.At) <= verifyEvery {
+		return ""
+	}
+	return "nobody has verified the books in a week; run 'till verify'"
+}
+
+// backupTrouble judges the last backup or drill of an installation with live clients. A new
+// one has some time until its first.
+func (s *Status) backupTrouble(kind store.BackupKind, most time.Duration) string {
+	r := s.Backups[kind]
+	if r == nil || s.Live.Clients == 0 {
+		return ""
+	}
+	since := r.EndedAt
+	if since.IsZero() {
+		since = s.Made
+	}
+	switch {
+	case !r.FailedAt.IsZero():
+		return fmt.Sprintf("the last %s failed at %s: %s", kind, r.FailedAt, r.Problem)
+	case s.At.Sub(since) > most:
+		return fmt.Sprintf("there was no good %s since %s", kind, since)
+	}
+	return ""
+}
+
+func archiveTrouble(s *Status) string {
+	switch {
+	case !s.Shared || s.Live.Clients == 0:
+		return ""
+	case s.ArchiveFailed > s.Archived:
+		return fmt.Sprintf("PostgreSQL has failed to archive its log since %s", s.ArchiveFailed)
+	case s.At.Sub(s.Archived) > maxArchiveAge:
+		return "PostgreSQL has archived nothing of its log for a day"
+	}
+	return ""
+}
