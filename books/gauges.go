@@ -77,7 +77,7 @@ func (g *gaugeReader) open(kind till.SubjectKind) error {
 	counts, minors, oldest := map[string]int64{}, map[[2]string]int64{}, map[string]float64{}
 	for _, s := range sums {
 		counts[s.Connection] += s.Count
-		minors[[2]string{string(s.Mode), s.Currency}] += s.Minor
+		minors[[2]string{string(till.ModeOf(s.Connection)), s.Currency}] += s.Minor
 		oldest[s.Connection] = max(oldest[s.Connection], g.age(s.OldestSent))
 	}
 	for connection, n := range counts {

@@ -22,7 +22,7 @@ type lostClaim struct {
 	t      *testing.T
 	store  *store.Store
 	config engine.Config
-	ahead  atomic.Int64 // how far the clock is ahead of the machine's, in microseconds
+	clock  atomic.Int64 // how far it is ahead of the machine's, in microseconds
 	sends  atomic.Int64
 	refs   []store.Ref
 }
@@ -36,7 +36,7 @@ func inLostClaim(t *testing.T, f func(t *testing.T, l *lostClaim)) {
 			t.Parallel()
 			l := &lostClaim{t: t}
 			c := e.Config(t)
-			c.Now = func() till.Time { return till.TimeOf(time.Now()) + till.Time(l.ahead.Load()) }
+			c.Now = func() till.Time { return till.TimeOf(time.Now()) + till.Time(l.clock.Load()) }
 			l.store = storetest.Open(t, c)
 			t.Cleanup(func() { storetest.CheckInvariants(t, l.store) })
 			operator := &byHandle{name: storetest.Connection, answer: func(provider.Request) { l.sends.Add(1) }}
@@ -69,7 +69,7 @@ func (l *lostClaim) work(around func(commit func() error) error) {
 
 // pastLease moves the clock to where a lease has ended.
 func (l *lostClaim) pastLease() {
-	l.ahead.Add((engine.Lease + time.Second).Microseconds())
+	l.clock.Add((engine.Lease + time.Second).Microseconds())
 }
 
 // awaitOneSendEach waits until each payment has succeeded, and counts the sends.

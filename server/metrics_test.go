@@ -165,7 +165,7 @@ func TestAHostileClientAddsNoSeries(t *testing.T) {
 	if len(after) != len(before) {
 		t.Errorf("%d series, before %d", len(after), len(before))
 	}
-	if len(after) > 2500 {
+	if len(after) > 2600 {
 		t.Errorf("%d series", len(after))
 	}
 	for series := range after {

@@ -143,6 +143,7 @@ var everywhere = []string{
 	`FROM dbstat`,              // sizes, for benchmarks
 	`pg_total_relation_size(`,  // the same
 	`pg_prepared_statements`,   // the session's own statements
+	`FROM pg_stat_activity`,    // the server's own sessions
 }
 
 // TestStatementsStayInsideAClient reads all statements: all but the listed ones

@@ -14,15 +14,15 @@ import (
 // openSteps are the steps of what is not final.
 const openSteps = `(SELECT client_id, subject_id, sends, lane FROM steps WHERE late_from = 0 AND late_reads = 0 AND kind = $1 LIMIT $2) AS s`
 
-const openColumns = `c.mode, p.connection, p.currency, count(*), CAST(sum(p.amount) AS BIGINT), min(CASE WHEN s.sends > 0 THEN p.created_at END)`
+const openColumns = `p.connection, p.currency, count(*), CAST(sum(p.amount) AS BIGINT), min(CASE WHEN s.sends > 0 THEN p.created_at END)`
 
 var sumOpenPayments = db.Define(db.SQL{Name: "gauges.sumOpenPayments",
-	SQLite: `SELECT ` + openColumns + ` FROM ` + openSteps + ` JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id JOIN clients c ON c.client_id = p.client_id
-		WHERE p.final_event IS NULL GROUP BY c.mode, p.connection, p.currency ORDER BY c.mode, p.connection, p.currency`})
+	SQLite: `SELECT ` + openColumns + ` FROM ` + openSteps + ` JOIN payments p ON p.client_id = s.client_id AND p.id = s.subject_id
+		WHERE p.final_event IS NULL GROUP BY p.connection, p.currency ORDER BY p.connection, p.currency`})
 
 var sumOpenPayouts = db.Define(db.SQL{Name: "gauges.sumOpenPayouts",
-	SQLite: `SELECT ` + openColumns + ` FROM ` + openSteps + ` JOIN payouts p ON p.client_id = s.client_id AND p.id = s.subject_id JOIN clients c ON c.client_id = p.client_id
-		WHERE p.final_event IS NULL GROUP BY c.mode, p.connection, p.currency ORDER BY c.mode, p.connection, p.currency`})
+	SQLite: `SELECT ` + openColumns + ` FROM ` + openSteps + ` JOIN payouts p ON p.client_id = s.client_id AND p.id = s.subject_id
+		WHERE p.final_event IS NULL GROUP BY p.connection, p.currency ORDER BY p.connection, p.currency`})
 
 var countDueSteps = db.Define(db.SQL{Name: "gauges.countDueSteps",
 	SQLite: `SELECT d.lane, count(*) FROM (SELECT lane, client_id FROM steps WHERE due_at <= $1 AND lease_until <= $1 LIMIT $2) AS d GROUP BY d.lane ORDER BY d.lane`})
@@ -80,7 +80,6 @@ const (
 
 // OpenSum is what is not final on one connection in one currency.
 type OpenSum struct {
-	Mode                 till.Mode
 	Connection, Currency string
 	Count, Minor         int64
 	OldestSent           till.Time // when the oldest that may have been sent was created; zero: none was
@@ -94,7 +93,7 @@ func (tx *Tx) OpenSums(ctx context.Context, kind till.SubjectKind) ([]OpenSum, e
 	}
 	return readAll(ctx, tx, q, []any{string(kind), maxOpenRead}, func(r db.Row) (OpenSum, error) {
 		var o OpenSum
-		err := r.Scan(&o.Mode, &o.Connection, &o.Currency, &o.Count, &o.Minor, intDest(&o.OldestSent))
+		err := r.Scan(&o.Connection, &o.Currency, &o.Count, &o.Minor, intDest(&o.OldestSent))
 		return o, err
 	})
 }

@@ -82,7 +82,7 @@ func TestTheDatabaseRefusesToPayOutTwice(t *testing.T) {
 		{"a final without its event", payout("processing", "status = 'success', previous_status = 'processing'"), check},
 		{"a failure without a reason", payout("processing", "status = 'failed', previous_status = 'processing', final_event = 99"), check},
 		{"late money of a success", payout("success", "late_event = 99"), check},
-		{"late money of what was never sent", payout("cancelled", "late_event = 99"), check},
+		{"late money of what has not ended", payout("pending", "late_event = 99"), check},
 		{"a payout that begins as a success", outAgain("success", "idempotency_key", "randomblob(16)", "provider_reference", "NULL", "previous_status", "''"), foreign},
 
 		{"a changed amount", payout("pending", "amount = amount + 1"), fixed},
@@ -98,6 +98,7 @@ func TestTheDatabaseRefusesToPayOutTwice(t *testing.T) {
 		{"a payout with a key of its own", outAgain("pending", "idempotency_key", "randomblob(16)")},
 		{"a receipt of its own", payout("other", "provider_reference = 'P2'")},
 		{"late money of a failure", payout("failed", "late_event = 99")},
+		{"late money of a cancellation", payout("cancelled", "late_event = 99")},
 	}
 	runSafe(t, func(t *testing.T, try storetest.Intruder) {
 		for _, c := range refused {
