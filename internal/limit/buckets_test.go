@@ -42,8 +42,8 @@ func TestAnAddressHasABurstOfTries(t *testing.T) {
 	}
 }
 
-// Beyond ten thousand addresses those go that have tried nothing for a while.
-func TestAddressesAreBounded(t *testing.T) {
+// Beyond ten thousand callers those go that have tried nothing for a while.
+func TestBucketsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := NewBuckets[netip.Prefix](20, 3*time.Second)
 	for n := range maxBuckets - 1 {
