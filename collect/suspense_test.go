@@ -75,7 +75,7 @@ func (w *aside) posted(when, currency string, suspense, operator, wallet int64) 
 		if err != nil {
 			return err
 		}
-		if len(sums) > 1 || (len(sums) == 1) != (suspense != 0) || len(sums) == 1 && (sums[0] != store.Aside{Currency: currency, Minor: suspense, Payments: 1}) {
+		if len(sums) > 1 || (len(sums) == 1) != (suspense != 0) || len(sums) == 1 && (sums[0] != store.Aside{Mode: till.Live, Currency: currency, Minor: suspense, Payments: 1}) {
 			w.t.Errorf("%s: put aside are %+v", when, sums)
 		}
 		left, err := tx.SuspenseSums(ctx)
