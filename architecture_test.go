@@ -91,7 +91,9 @@ var packageRules = []packageRule{
 	{"console/look", root, ""},                                        // amounts, times and phones as people read them
 	{"console/words", ". console/look", "github.com/BurntSushi/toml"}, // what the console says; TOML, as the configuration
 	{"console/chart", "", ""},                                         // SVG from whole numbers
-	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/door internal/limit internal/qrcode internal/request internal/seal console/look console/words console/chart", ""},
+	{"console/assets", "", ""},                                        // files that browsers keep
+	{"console/page", "console/assets", ""},                            // templates
+	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/door internal/limit internal/qrcode internal/request internal/seal console/look console/words console/chart console/assets console/page", ""},
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people api console reference internal/db/sqlite internal/db/postgres internal/door internal/loop internal/seal internal/system", ""},
@@ -126,8 +128,8 @@ var limited = []struct {
 }{
 	{"database/sql", []string{"store", "store/storetest", "provider/sandbox"}, "all SQL is in store; the sandbox keeps its own book", "database/sql/"},
 	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "backup", "journal", "reference", "server", "cmd/till", "bench", "internal/dev/remote", "internal/dev/relay", "internal/dev/trigger", "internal/dev/rehearse", "internal/acmetest"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
-	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "backup", "reference", "server", "cmd/till", "bench", "internal/door", "internal/dev/faulty", "internal/dev/remote", "internal/dev/relay", "internal/dev/rehearse", "internal/trace", "internal/acmetest", "certificates"}, "the business knows no network, but for webhook, which posts, certificates, and the adapters of operators", "net/http/"},
-	{"html/template", []string{"console", "console/chart", "reference"}, "pages are the console's and the reference's", ""},
+	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "console/assets", "backup", "reference", "server", "cmd/till", "bench", "internal/door", "internal/dev/faulty", "internal/dev/remote", "internal/dev/relay", "internal/dev/rehearse", "internal/trace", "internal/acmetest", "certificates"}, "the business knows no network, but for webhook, which posts, certificates, and the adapters of operators", "net/http/"},
+	{"html/template", []string{"console", "console/chart", "console/page", "reference"}, "pages are the console's and the reference's", ""},
 	{"unsafe", nil, "nothing here is worth it", ""},
 }
 

@@ -14,6 +14,7 @@ import (
 	"till/account"
 	"till/books"
 	"till/collect"
+	"till/console/assets"
 	"till/internal/door"
 	"till/internal/seal"
 	"till/people"
@@ -128,7 +129,7 @@ func New(c Config) (*Console, error) {
 		r := &k.routes[i]
 		k.mux.HandleFunc(r.Method+" "+Prefix+r.Path, func(w http.ResponseWriter, q *http.Request) { k.serve(w, q, r) })
 	}
-	k.mux.HandleFunc("GET "+Prefix+"/assets/{name}", serveAsset)
+	k.mux.HandleFunc("GET "+assets.Prefix+"{name}", assets.Serve)
 	k.mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) { k.serve(w, q, &noRoute) })
 	return k, nil
 }
@@ -189,5 +190,5 @@ const PhonePrefix = "/phone"
 // forAnyone reports whether a path may travel over any connection: no session
 // does, and nothing there is worth more than the token in it.
 func forAnyone(path string) bool {
-	return strings.HasPrefix(path, PhonePrefix+"/") || strings.HasPrefix(path, Prefix+"/assets/")
+	return strings.HasPrefix(path, PhonePrefix+"/") || strings.HasPrefix(path, assets.Prefix)
 }

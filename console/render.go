@@ -5,47 +5,20 @@ import (
 	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
-	"embed"
 	"encoding/base64"
-	"fmt"
-	"html/template"
 	"io"
 	"net/http"
 	"strconv"
 	"sync"
+
+	"till/console/assets"
+	"till/console/page"
 )
-
-//go:embed page
-var pageFiles embed.FS
-
-// templates are parsed when a page is first asked for, and then shared: what
-// differs between two visits is in the data, never in a function.
-var templates = struct {
-	sync.Mutex
-	byName map[string]*template.Template
-}{byName: map[string]*template.Template{}}
-
-// templateOf returns the template of a page: the layout, the parts and its own
-// file.
-func templateOf(name string) (*template.Template, error) {
-	templates.Lock()
-	defer templates.Unlock()
-	if t := templates.byName[name]; t != nil {
-		return t, nil
-	}
-	t, err := template.New(name).Funcs(template.FuncMap{"asset": assetPath}).
-		ParseFS(pageFiles, "page/layout.html", "page/part_*.html", "page/"+name+".html")
-	if err != nil {
-		return nil, fmt.Errorf("page %s: %w", name, err)
-	}
-	templates.byName[name] = t
-	return t, nil
-}
 
 // page answers with a page, or with one region of it if the script asks for
 // that. data embeds a Frame.
 func (v *visit) page(name string, data any) error {
-	t, err := templateOf(name)
+	t, err := page.Template(name)
 	if err != nil {
 		return err
 	}
@@ -69,7 +42,7 @@ func (v *visit) page(name string, data any) error {
 // render answers with a page of a status. It is for errors, so its own end
 // here.
 func (v *visit) render(status int, name string, data any) {
-	t, err := templateOf(name)
+	t, err := page.Template(name)
 	var b bytes.Buffer
 	if err == nil {
 		err = t.ExecuteTemplate(&b, "layout", data)
@@ -108,7 +81,7 @@ func (v *visit) write(status int, kind string, b []byte) {
 	h.Set("Content-Type", kind)
 	h.Set("Vary", "Accept-Encoding, Cookie, Till-Region")
 	v.written = true
-	if v.plain || len(b) < minZipped || !acceptsGzip(v.r) {
+	if v.plain || len(b) < minZipped || !assets.AcceptsGzip(v.r) {
 		h.Set("Content-Length", strconv.Itoa(len(b)))
 		v.w.WriteHeader(status)
 		v.w.Write(b) // who does not read the answer has gone

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"till"
+	"till/console/assets"
 	"till/people"
 )
 
@@ -154,7 +155,7 @@ func TestHeaders(t *testing.T) {
 		"Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
 		"Permissions-Policy": "publickey-credentials-get=(self), camera=(), microphone=(), geolocation=()",
 	}
-	for _, path := range []string{w.path("/payments"), Prefix + "/nothing", assetPath("console.css"), Prefix + "/"} {
+	for _, path := range []string{w.path("/payments"), Prefix + "/nothing", assets.Path("console.css"), Prefix + "/"} {
 		a := w.do(request(http.MethodGet, path, nil))
 		for name, value := range want {
 			if got := a.Header().Get(name); got != value {
@@ -277,7 +278,7 @@ func TestWeights(t *testing.T) {
 	}
 	own, all := 0, 0
 	for _, name := range []string{"console.css", "live.js", "keys.js", "idiomorph.js", "sprite.svg"} {
-		n := weigh(assetPath(name))
+		n := weigh(assets.Path(name))
 		t.Logf("%s: %d bytes", name, n)
 		if all += n; strings.HasSuffix(name, ".js") && name != "idiomorph.js" {
 			own += n

@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/console/assets"
 	"till/ledger"
 	"till/people"
 	"till/store"
@@ -123,7 +124,7 @@ func (w *statementWriter) Write(b []byte) (n int, err error) {
 		h.Set("Content-Type", "text/csv; charset=utf-8")
 		h.Set("Content-Disposition", `attachment; filename="`+w.name+`"`)
 		h.Set("Vary", "Accept-Encoding, Cookie")
-		if acceptsGzip(v.r) {
+		if assets.AcceptsGzip(v.r) {
 			h.Set("Content-Encoding", "gzip")
 			w.z = gzip.NewWriter(v.w)
 		}

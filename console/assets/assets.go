@@ -1,4 +1,4 @@
-package console
+package assets
 
 import (
 	"bytes"
@@ -14,8 +14,11 @@ import (
 	"sync"
 )
 
-//go:embed assets
-var assetFiles embed.FS
+//go:embed *.css *.js *.json *.svg vendor
+var files embed.FS
+
+// Prefix is in front of the files' names in addresses.
+const Prefix = "/console/assets/"
 
 // asset is a file that browsers keep for ever: its name changes with its text.
 type asset struct {
@@ -23,14 +26,14 @@ type asset struct {
 	raw, zipped []byte
 }
 
-// assets are read and compressed when the first page is asked for.
-var assets = sync.OnceValues(func() (byName map[string]*asset, names map[string]string) {
+// all are read and compressed when the first page is asked for.
+var all = sync.OnceValues(func() (byName map[string]*asset, names map[string]string) {
 	byName, names = map[string]*asset{}, map[string]string{}
-	err := fs.WalkDir(assetFiles, "assets", func(p string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(files, ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		raw, err := assetFiles.ReadFile(p)
+		raw, err := files.ReadFile(p)
 		if err != nil {
 			return err
 		}
@@ -69,19 +72,19 @@ func zip(raw []byte) []byte {
 	return b.Bytes()
 }
 
-// assetPath returns the address of a file by its name in the folder; "" if
+// Path returns the address of a file by its name in the folder; "" if
 // there is none.
-func assetPath(name string) string {
-	_, names := assets()
+func Path(name string) string {
+	_, names := all()
 	if names[name] == "" {
 		return ""
 	}
-	return Prefix + "/assets/" + names[name]
+	return Prefix + names[name]
 }
 
-// serveAsset is GET /console/assets/{name}.
-func serveAsset(w http.ResponseWriter, r *http.Request) {
-	byName, _ := assets()
+// Serve is GET /console/assets/{name}.
+func Serve(w http.ResponseWriter, r *http.Request) {
+	byName, _ := all()
 	a := byName[r.PathValue("name")]
 	if a == nil {
 		http.Error(w, "There is no such file.", http.StatusNotFound)
@@ -91,7 +94,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", a.kind)
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")
-	if acceptsGzip(r) {
+	if AcceptsGzip(r) {
 		h.Set("Content-Encoding", "gzip")
 		w.Write(a.zipped)
 		return
@@ -99,8 +102,8 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	w.Write(a.raw)
 }
 
-// acceptsGzip reports whether the browser reads gzip.
-func acceptsGzip(r *http.Request) bool {
+// AcceptsGzip reports whether the browser reads gzip.
+func AcceptsGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
 		if name == "gzip" && strings.TrimSpace(weight) != "q=0" {
