@@ -88,7 +88,7 @@ const (
 	Later     ProgressState = "later"   // the service cannot take it now; nothing exists; it is sent again
 	Uncertain ProgressState = "unclear" // not known yet; say "check your phone" all the same
 	Lapsed    ProgressState = "lapsed"  // it was not sent in its time; nothing exists
-	Lost      ProgressState = "lost"    // the service had it, and knows it no more: a person looks
+	Lost      ProgressState = "lost"    // the service had it, or of a payout may have had it, and does not know it: a person looks
 )
 
 // Progress is how far an attempt got.
@@ -252,6 +252,8 @@ func (t *Teller[T]) post(ctx context.Context, row *Row, before bool) (p Progress
 			verdict = verdictUnclear
 		case found != nil:
 			return *found, 0, t.adopt(ctx, row, *found)
+		case row.Kind == KindPayout:
+			verdict = verdictUnclear // the try before may have been taken, by a service that was restored since
 		default:
 			verdict = verdictRefused
 		}
@@ -332,7 +334,7 @@ func (t *Teller[T]) take(ctx context.Context, row *Row, p Progress) error {
 		status, expires = p.Payout.Status, p.Payout.ExpiresAt.Time()
 	}
 	s := Settlement{
-		From: []string{StateWritten, StateSending, StateLapsed, StateRefused}, State: StateTaken,
+		From: []string{StateWritten, StateSending, StateLapsed, StateRefused, StateLost}, State: StateTaken,
 		NextAt: t.now().Add(t.cfg.openAfter), SendUntil: expires, RemoteID: &p.ID,
 	}
 	if row.Problem != problemAbandoned {
@@ -371,7 +373,9 @@ func (t *Teller[T]) adopt(ctx context.Context, row *Row, p Progress) error {
 
 // stale ends a wish whose time is over. What was never sent lapses. What may
 // have arrived is asked for by its key, not sooner than a request can be on its
-// way; it is never posted again.
+// way; it is never posted again. If the service does not know it, a payment
+// lapses. A payout is lost: a service that was restored from a backup forgot
+// what it had paid out since, and one more payout would pay twice.
 func (t *Teller[T]) stale(ctx context.Context, row Row, now time.Time) (Progress, error) {
 	if row.State == StateWritten {
 		ok, err := t.settle(ctx, &row, Settlement{From: []string{StateWritten}, State: StateLapsed, Problem: Ptr(problemStale)})
@@ -392,9 +396,13 @@ func (t *Teller[T]) stale(ctx context.Context, row Row, now time.Time) (Progress
 	if found != nil {
 		return *found, t.adopt(ctx, &row, *found)
 	}
-	ok, err := t.settle(ctx, &row, Settlement{From: []string{StateSending}, Lease: row.Lease, State: StateLapsed, Problem: Ptr(problemStale)})
+	end := StateLapsed
+	if row.Kind == KindPayout {
+		end = StateLost
+	}
+	ok, err := t.settle(ctx, &row, Settlement{From: []string{StateSending}, Lease: row.Lease, State: end, Problem: Ptr(problemStale)})
 	if !ok { // news came meanwhile
 		return Progress{State: Uncertain}, err
 	}
-	return Progress{State: Lapsed}, err
+	return Progress{State: ProgressState(end)}, err
 }

@@ -21,7 +21,7 @@ const (
 	StateEnded   = "ended"   // its status is final
 	StateRefused = "refused" // the service does not take it; nothing exists
 	StateLapsed  = "lapsed"  // it was not sent in its time, or withdrawn; nothing exists
-	StateLost    = "lost"    // the service had it, and knows it no more
+	StateLost    = "lost"    // the service had it, or of a payout may have had it, and does not know it
 )
 
 // Row is an attempt in the outbox.

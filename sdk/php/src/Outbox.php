@@ -154,7 +154,8 @@ trait Outbox
 
                     return [$found, 0.0];
                 }
-                $verdict = 'refused';
+                // The try before of a payout may have been taken, by a service that was restored since.
+                $verdict = $row->kind === 'payout' ? 'unclear' : 'refused';
             } catch (CallError) {
                 $verdict = 'unclear';
             }
@@ -214,7 +215,7 @@ trait Outbox
     /** Notes that the service has it. News that came before the answer is not undone. */
     private function take(Row $row, Progress $p): void
     {
-        $s = new Settlement(from: [Row::WRITTEN, Row::SENDING, Row::LAPSED, Row::REFUSED], state: Row::TAKEN, remote_id: $p->id, send_until: self::expiry($p->subject));
+        $s = new Settlement(from: [Row::WRITTEN, Row::SENDING, Row::LAPSED, Row::REFUSED, Row::LOST], state: Row::TAKEN, remote_id: $p->id, send_until: self::expiry($p->subject));
         $s->next_at = $this->now() + $this->openAfter;
         if ($row->problem !== Row::ABANDONED) {
             $s->problem = '';
@@ -242,7 +243,8 @@ trait Outbox
 
     /**
      * Ends a wish whose time is over. What was never sent lapses. What may have arrived is asked for by its key, not sooner
-     * than a request can be on its way; it is never posted again.
+     * than a request can be on its way; it is never posted again. If the service does not know it, a payment lapses. A payout
+     * is lost: a service that was restored from a backup forgot what it had paid out since, and one more payout would pay twice.
      */
     private function stale(Row $row, int $now): Progress
     {
@@ -273,9 +275,10 @@ trait Outbox
 
             return $found;
         }
-        [$s->state, $s->problem] = [Row::LAPSED, Row::STALE];
+        $end = $row->kind === 'payout' ? Row::LOST : Row::LAPSED;
+        [$s->state, $s->problem] = [$end, Row::STALE];
 
-        return new Progress($this->settle($row, $s) ? 'lapsed' : 'unclear'); // else news came meanwhile
+        return new Progress($this->settle($row, $s) ? $end : 'unclear'); // else news came meanwhile
     }
 
     /** Ends an attempt of which provably nothing arrived, for example to offer another method. */

@@ -14,7 +14,7 @@ final class Row
     public const ENDED = 'ended'; // its status is final
     public const REFUSED = 'refused'; // the service does not take it; nothing exists
     public const LAPSED = 'lapsed'; // it was not sent in its time, or withdrawn; nothing exists
-    public const LOST = 'lost'; // the service had it, and knows it no more
+    public const LOST = 'lost'; // the service had it, or of a payout may have had it, and does not know it
 
     // Words in problem beside codes of the service.
     public const ABANDONED = 'abandoned';
@@ -167,7 +167,7 @@ final class Change
 /**
  * How far an attempt got. State is taken (the service has it), later (it cannot take it now; nothing exists; it is sent
  * again), unclear (not known yet; say "check your phone" all the same), lapsed (it was not sent in its time; nothing
- * exists) or lost (the service had it, and knows it no more: a person looks).
+ * exists) or lost (the service had it, or of a payout may have had it, and does not know it: a person looks).
  */
 final class Progress
 {

@@ -235,3 +235,24 @@ test('a wish is not said to have lapsed if news came meanwhile', function (): vo
     same('unclear', $teller->send('o-1')->state);
     same([1, 'GET'], [count($s->asked()), $s->asked()[0]['method']]);
 });
+
+test('a payout that may have been sent is not over because the service does not know it', function (): void {
+    $nothing = says(200, '{"items":[],"total":0,"limit":50,"offset":0}');
+    $s = new Script(problem(422, 'insufficient_balance'), $nothing, $nothing, problem(422, 'insufficient_balance'));
+    $store = new Till\Store\PdoStore(new PDO('sqlite::memory:'));
+    $store->install();
+    $now = microtime(true);
+    $teller = new Teller(client($s), $store, static fn () => null, payoutUntil: 3600.0, lookAfter: 0.0, clock: function () use (&$now): float {
+        return $now;
+    });
+    $payOut = fn (string $order, string $value) => $teller->payOut(order: $order, method: 'mtn_momo', country: 'CG', amount: Money::minor($value, 'XAF'), phone: PHONE);
+    $payOut('o-1', '2000');
+    $store->count($store->newest('payout', 'o-1'), (int) ($now * 1000) + 1, 0);
+    same('unclear', $teller->sendPayOut('o-1')->state); // refused, but not the try before
+    $now += 7200;
+    same(['lost', 'lost'], [$teller->sendPayOut('o-1')->state, $teller->sendPayOut('o-1')->state]);
+    same([[Row::LOST, 'stale']], array_map(static fn (Row $r) => [$r->state, $r->problem], $store->attention(0, 9)));
+    throws(Till\AttemptOpen::class, fn () => $payOut('o-1', '2500'));
+    $payOut('o-2', '2000');
+    throws(Till\Refused::class, fn () => $teller->sendPayOut('o-2')); // at the first try nothing exists
+});

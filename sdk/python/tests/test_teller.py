@@ -9,7 +9,7 @@ import unittest
 import till
 from till.store import LAPSED, LOST, TAKEN, Settlement
 
-from .service import SECRET, Script, Service, event, says, signed
+from .service import SECRET, Script, Service, event, problem, says, signed
 
 
 class World(unittest.TestCase):
@@ -193,6 +193,27 @@ class World(unittest.TestCase):
         now[0] += 60
         self.assertEqual(self.teller.send("o-1").state, "unclear")
         self.store.settle = settle
+
+    def test_a_payout_that_may_have_been_sent(self):
+        """It is not over because the service does not know it: the service may have been restored from a backup since."""
+        now = [time.time()]
+        self.world(clock=lambda: now[0], payout_until=3600, look_after=0)
+        refused, nothing = problem(422, "insufficient_balance"), says(200, '{"items":[],"total":0,"limit":50,"offset":0}')
+        self.teller.client = Script(self, refused, nothing, nothing, refused).client()[0]
+
+        def pay_out(order, value):
+            with self.store.transaction() as tx:
+                self.teller.pay_out(tx, order=order, method="mtn_momo", country="CG", amount=till.Money.minor(value, "XAF"), phone="242061234567")
+
+        pay_out("o-1", "2000")
+        self.store.count(self.store.newest("payout", "o-1"), int(now[0] * 1000) + 1, 0)
+        self.assertEqual(self.teller.send_payout("o-1").state, "unclear")  # refused, but not the try before
+        now[0] += 7200
+        self.assertEqual([self.teller.send_payout("o-1").state for _ in range(2)], [LOST, LOST])
+        self.assertEqual([(r.state, r.problem) for r in self.store.attention(0, 9)], [(LOST, "stale")])
+        self.assertRaises(till.AttemptOpen, pay_out, "o-1", "2500")
+        pay_out("o-2", "2000")
+        self.assertRaises(till.Refused, self.teller.send_payout, "o-2")  # at the first try nothing exists
 
     def test_run_stops(self):
         reports = []

@@ -68,7 +68,7 @@ class Progress:
 
     state is "taken" (the service has it), "later" (it cannot take it now; nothing exists; it is sent again), "unclear" (not
     known yet; say "check your phone" all the same), "lapsed" (it was not sent in its time; nothing exists) or "lost"
-    (the service had it, and knows it no more: a person looks).
+    (the service had it, or of a payout may have had it, and does not know it: a person looks).
     """
 
     state: str
@@ -225,7 +225,8 @@ class Outbox(Inbox):
                 if found is not None:
                     self._adopt(row, found)
                     return found, 0.0
-                verdict = VERDICT_REFUSED
+                # The try before of a payout may have been taken, by a service that was restored since.
+                verdict = UNCLEAR if row.kind == PAYOUT else VERDICT_REFUSED
         return self._failed(row, got, verdict)
 
     def _failed(self, row: Row, got: Tried, verdict: str) -> Tuple[Progress, float]:
@@ -270,7 +271,7 @@ class Outbox(Inbox):
     def _take(self, row: Row, p: Progress) -> None:
         """Notes that the service has it. News that came before the answer is not undone."""
         one: Any = p.payout if p.payout is not None else p.payment
-        s = Settlement(from_states=[WRITTEN, SENDING, LAPSED, REFUSED], state=TAKEN, remote_id=p.id, send_until=expiry(one))
+        s = Settlement(from_states=[WRITTEN, SENDING, LAPSED, REFUSED, LOST], state=TAKEN, remote_id=p.id, send_until=expiry(one))
         s.next_at = self.now() + self.open_after
         if row.problem != ABANDONED:
             s.problem = ""
@@ -295,7 +296,8 @@ class Outbox(Inbox):
         """Ends a wish whose time is over.
 
         What was never sent lapses. What may have arrived is asked for by its key, not sooner than a request can be on
-        its way; it is never posted again.
+        its way; it is never posted again. If the service does not know it, a payment lapses. A payout is lost: a service
+        that was restored from a backup forgot what it had paid out since, and one more payout would pay twice.
         """
         if row.state == WRITTEN:
             if not self._settle(row, Settlement(from_states=[WRITTEN], state=LAPSED, problem=STALE)):
@@ -315,8 +317,9 @@ class Outbox(Inbox):
         if found is not None:
             self._adopt(row, found)
             return found
-        s.state, s.problem = LAPSED, STALE
-        return Progress("lapsed" if self._settle(row, s) else "unclear")  # else news came meanwhile
+        end = LOST if row.kind == PAYOUT else LAPSED
+        s.state, s.problem = end, STALE
+        return Progress(end if self._settle(row, s) else "unclear")  # else news came meanwhile
 
     def withdraw(self, order: str) -> None:
         """Ends an attempt of which provably nothing arrived, for example to offer another method."""

@@ -16,7 +16,7 @@ TAKEN = "taken"  # the service has it
 ENDED = "ended"  # its status is final
 REFUSED = "refused"  # the service does not take it; nothing exists
 LAPSED = "lapsed"  # it was not sent in its time, or withdrawn; nothing exists
-LOST = "lost"  # the service had it, and knows it no more
+LOST = "lost"  # the service had it, or of a payout may have had it, and does not know it
 
 # Words in the column problem beside codes of the service.
 ABANDONED = "abandoned"

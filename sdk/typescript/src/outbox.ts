@@ -51,7 +51,7 @@ export interface Progress {
    * - `later`: the service cannot take it now; nothing exists; it is sent again.
    * - `unclear`: not known yet; say "check your phone" all the same.
    * - `lapsed`: it was not sent in its time; nothing exists.
-   * - `lost`: the service had it, and knows it no more: a person looks.
+   * - `lost`: the service had it, or of a payout may have had it, and does not know it: a person looks.
    */
   state: "taken" | "later" | "unclear" | "lapsed" | "lost";
   /** Of the payment or payout, once taken. */
@@ -153,7 +153,8 @@ async function post<Tx>(core: Core<Tx>, row: Row, before: boolean, end: number, 
         await adopt(core, row, found);
         return [found, 0];
       }
-      verdict = "refused";
+      // The try before of a payout may have been taken, by a service that was restored since.
+      verdict = row.kind === "payout" ? "unclear" : "refused";
     } catch {
       verdict = "unclear";
     }
@@ -192,7 +193,7 @@ function progress(kind: Kind, made: Payment | Payout, replayed: boolean): Progre
 async function take<Tx>(core: Core<Tx>, row: Row, p: Progress): Promise<void> {
   const made = (p.payment ?? p.payout)!;
   await settle(core, row, {
-    from: ["written", "sending", "lapsed", "refused"], state: "taken", next_at: core.now() + core.openAfter, send_until: millis(made.expires_at), remote_id: made.id,
+    from: ["written", "sending", "lapsed", "refused", "lost"], state: "taken", next_at: core.now() + core.openAfter, send_until: millis(made.expires_at), remote_id: made.id,
     ...(row.problem === abandoned ? {} : { problem: "" }),
     // What ended is told by apply, with the call of the function.
     ...(row.status === "" && rank(made.status) < rankFinal ? { status: made.status } : {}),
@@ -213,7 +214,9 @@ async function adopt<Tx>(core: Core<Tx>, row: Row, p: Progress): Promise<void> {
 
 /**
  * Ends a wish whose time is over. What was never sent lapses. What may have arrived is asked for by its
- * key, not sooner than a request can be on its way; it is never posted again.
+ * key, not sooner than a request can be on its way; it is never posted again. If the service does not know
+ * it, a payment lapses. A payout is lost: a service that was restored from a backup forgot what it had paid
+ * out since, and one more payout would pay twice.
  */
 async function lapse<Tx>(core: Core<Tx>, row: Row, now: number, signal?: AbortSignal): Promise<Progress> {
   if (row.state === "written") {
@@ -237,6 +240,7 @@ async function lapse<Tx>(core: Core<Tx>, row: Row, now: number, signal?: AbortSi
     await adopt(core, row, found);
     return found;
   }
-  const lapsed = await settle(core, row, { ...own, state: "lapsed", problem: stale });
-  return { state: lapsed ? "lapsed" : "unclear" }; // otherwise news came meanwhile
+  const state = row.kind === "payout" ? "lost" : "lapsed";
+  const ended = await settle(core, row, { ...own, state, problem: stale });
+  return { state: ended ? state : "unclear" }; // otherwise news came meanwhile
 }

@@ -10,7 +10,7 @@ export type Kind = "payment" | "payout";
  * - `ended`: its status is final.
  * - `refused`: the service does not take it; nothing exists.
  * - `lapsed`: it was not sent in its time, or withdrawn; nothing exists.
- * - `lost`: the service had it, and knows it no more.
+ * - `lost`: the service had it, or of a payout may have had it, and does not know it.
  */
 export type State = "written" | "sending" | "taken" | "ended" | "refused" | "lapsed" | "lost";
 

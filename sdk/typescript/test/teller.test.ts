@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { AlreadyPaid, AttemptOpen, InvalidWish, Money, OrderError, SweepFailed, type Collect } from "../src/index.js";
+import { AlreadyPaid, AttemptOpen, InvalidWish, Money, OrderError, Refused, SweepFailed, type Collect } from "../src/index.js";
 import { nodeWebhook } from "../src/node/index.js";
 import { delivery, secret, wish, World } from "./world.js";
 
@@ -149,6 +149,24 @@ test("news that comes while a stale wish is looked for is not overwritten by its
   w.service["answer" as never] = (() => [200, { items: [], total: 0, limit: 50, offset: 0 }]) as never;
   assert.equal((await w.teller.send("o-1")).state, "unclear");
   assert.equal((await w.store.newest("payment", "o-1"))!.state, "taken");
+});
+
+test("a payout that may have been sent is not over because the service does not know it", async () => {
+  let now = Date.now();
+  const w = await World.make({ now: () => now, lookAfter: 0, sendUntil: { payout: 3_600_000 } });
+  const payOut = (order: string, value: string) => w.store.update((tx) => w.teller.payOut(tx, { order, method: "mtn_momo", country: "CG", amount: Money.minor(value, "XAF"), phone: "242061234567" }));
+  const answer = (method: string) => (method === "POST" ? [422, { code: "insufficient_balance", status: 422 }] : [200, { items: [], total: 0, limit: 50, offset: 0 }]);
+  w.service["answer" as never] = answer as never;
+  await payOut("o-1", "2000");
+  await w.store.count((await w.store.newest("payout", "o-1"))!, now + 1, now);
+  assert.equal((await w.teller.sendPayOut("o-1")).state, "unclear"); // refused, but not the try before
+  now += 7_200_000;
+  assert.equal((await w.teller.sendPayOut("o-1")).state, "lost");
+  assert.equal((await w.teller.sendPayOut("o-1")).state, "lost");
+  assert.deepEqual((await w.store.attention(0, 9)).map((r) => [r.state, r.problem]), [["lost", "stale"]]);
+  await assert.rejects(payOut("o-1", "2500"), AttemptOpen);
+  await payOut("o-2", "2000");
+  await assert.rejects(w.teller.sendPayOut("o-2"), Refused); // at the first try nothing exists
 });
 
 test("in a server of node:http", async () => {
