@@ -56,6 +56,15 @@ func TestATestSaysWhatIsWrong(t *testing.T) {
 			}
 		})
 	}
+	w := newWorld(t, airtel.SimConfig{}, nil)
+	if err := w.Payments().(provider.Tester).Test(t.Context()); err != nil { // there is a token
+		t.Fatal(err)
+	}
+	w.line.Always(providertest.Token, providertest.Forge(providertest.Answer{Status: 401, Body: `{"error":"invalid_client"}`}))
+	w.sim.ForgetTokens()
+	if err := w.Payments().(provider.Tester).Test(t.Context()); err == nil || !strings.Contains(err.Error(), "gives no token") {
+		t.Errorf("once the operator has replaced the secret it says %v, want that it gives no token", err)
+	}
 }
 
 // A request may be taken although its answer says nothing: the enquiry finds

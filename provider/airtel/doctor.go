@@ -18,7 +18,7 @@ func (p *service) Test(ctx context.Context) error {
 		return later
 	}
 	switch {
-	case errors.Is(err, provider.ErrCredentials) && errors.Is(err, provider.ErrNotSent):
+	case errors.Is(err, provider.ErrCredentials) && errors.Is(err, wire.ErrNoToken):
 		return fmt.Errorf("Airtel gives no token: client_id and client_secret must be those of an approved application at this base_url: %w", err)
 	case errors.Is(err, provider.ErrCredentials):
 		return fmt.Errorf("Airtel gave a token and then refused the call: is this server's IP address on the application's list in the portal, and is the product enabled? %w", err)

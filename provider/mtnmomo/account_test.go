@@ -115,6 +115,15 @@ func TestATestSaysWhatIsWrong(t *testing.T) {
 		})
 	}
 	w := newWorld(t, mtnmomo.SimConfig{}, nil)
+	if err := w.Payments().(provider.Tester).Test(t.Context()); err != nil { // there is a token
+		t.Fatal(err)
+	}
+	w.line.Always(providertest.Token, providertest.Forge(providertest.Answer{Status: 500, Body: `{"error":"login_failed"}`}))
+	w.sim.ForgetTokens()
+	if err := w.Payments().(provider.Tester).Test(t.Context()); err == nil || !strings.Contains(err.Error(), "gives no token") {
+		t.Errorf("once the operator has replaced the key it says %v, want that it gives no token", err)
+	}
+	w = newWorld(t, mtnmomo.SimConfig{}, nil)
 	w.line.Always(providertest.Other, providertest.Forge(providertest.Answer{Status: 403, Body: `{"code":"FORBIDDEN IP"}`}))
 	if err := w.Payouts().(provider.Tester).Test(t.Context()); err == nil || !strings.Contains(err.Error(), "IP address") {
 		t.Errorf("it says %v, want the IP address", err)

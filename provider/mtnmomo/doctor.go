@@ -22,7 +22,7 @@ func (p *service) Test(ctx context.Context) error {
 		return later
 	}
 	switch {
-	case errors.Is(err, provider.ErrCredentials) && errors.Is(err, provider.ErrNotSent):
+	case errors.Is(err, provider.ErrCredentials) && errors.Is(err, wire.ErrNoToken):
 		return fmt.Errorf("MTN gives no token: api_user, api_key and the subscription key of %s must belong together, to %s and to base_url: %w", p.name, p.environment, err)
 	case errors.Is(err, provider.ErrCredentials):
 		return fmt.Errorf("MTN gave a token and then refused it: %s_subscription_key may be that of another product: %w", p.name, err)

@@ -20,6 +20,10 @@ type Access struct {
 	Fetch func(ctx context.Context) (token string, life time.Duration, err error)
 }
 
+// ErrNoToken means that the operator gives no token, or none in place of one that it has
+// refused.
+var ErrNoToken = errors.New("no new token")
+
 // Call makes a call with the token. If the operator refuses the token, Call
 // repeats the call once with a new token. A refused call has moved nothing, so the
 // second call has the same reference.
@@ -30,7 +34,7 @@ type Access struct {
 func (a *Access) Call(ctx context.Context, refused func(*Reply) bool, call func(token string) (*Reply, error)) (*Reply, error) {
 	token, err := a.Tokens.Token(ctx, a.Name, "", a.Fetch)
 	if err != nil {
-		return nil, fmt.Errorf("%w: no token: %w", provider.ErrNotSent, err)
+		return nil, fmt.Errorf("%w: %w: %w", provider.ErrNotSent, ErrNoToken, err)
 	}
 	// Fetching a token may take long. A call that starts after its caller has given
 	// up could run beside the caller's next one.
@@ -42,7 +46,7 @@ func (a *Access) Call(ctx context.Context, refused func(*Reply) bool, call func(
 		return checkRateLimit(reply, err)
 	}
 	if token, err = a.Tokens.Token(ctx, a.Name, token, a.Fetch); err != nil {
-		return nil, &provider.Refusal{Err: fmt.Errorf("the token was not taken, and there is no other: %w", withoutNotSent(err))}
+		return nil, &provider.Refusal{Err: fmt.Errorf("the token was not taken, and there is %w: %w", ErrNoToken, withoutNotSent(err))}
 	}
 	if ctx.Err() != nil {
 		return nil, &provider.Refusal{Err: ctx.Err()}
