@@ -83,6 +83,7 @@ func TestRunbooksEndTheirAlerts(t *testing.T) {
 	for alert, story := range map[string]func(*runbook){
 		"TillBooksBroken": (*runbook).brokenBooks, "TillVerifyMissing": (*runbook).missingVerify, "TillBackupMissing": (*runbook).missingBackup,
 		"TillPayoutsHeld": (*runbook).heldPayouts, "TillStrayMoney": (*runbook).strayMoney,
+		"TillOperatorRefusesUs": (*runbook).refusedCredentials,
 	} {
 		t.Run(alert, func(t *testing.T) {
 			t.Parallel()
