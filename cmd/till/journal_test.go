@@ -59,7 +59,7 @@ func TestLossOfTheDisk(t *testing.T) {
 			if lost := l.lost(); len(lost) > 0 {
 				t.Errorf("%d payments were answered and are not there", len(lost))
 			}
-			if said := l.refused("restored", "--release", "--by", "Awa"); !strings.Contains(said, "--journal") {
+			if said := l.refused("restored", "--release", "--by", "Awa", "--yes"); !strings.Contains(said, "--journal") {
 				t.Errorf("released while a payout is missing: %s", said)
 			}
 			l.server = l.start("--journal", l.folder, "--journal-sync")
@@ -69,7 +69,7 @@ func TestLossOfTheDisk(t *testing.T) {
 				t.Errorf("with the money back: %+v; want the last payout", again)
 			}
 			l.await("the payouts are decided", func() bool { return l.openPayouts() == 0 })
-			l.till(nil, "restored", "--release", "--by", "Awa", "--database", l.database)
+			l.till(nil, "restored", "--release", "--by", "Awa", "--yes", "--database", l.database)
 			l.end(l.server, syscall.SIGTERM)
 			l.verify()
 			l.compareByReference()
