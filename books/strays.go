@@ -222,9 +222,10 @@ func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []stor
 
 // closeIfBooked looks for a stray's subject again, under the locks of a
 // credit, and closes the stray if its money is booked. It returns a subject
-// that is here and not booked: its credit will close the stray. A credit that
-// was committed while the stray was written did not see the stray; this sees
-// the credit.
+// that is here and not booked: its credit will close the stray. A payout that
+// was cancelled unsent is neither: it never has money. A credit that was
+// committed while the stray was written did not see the stray; this sees the
+// credit.
 func closeIfBooked(ctx context.Context, s *store.Store, id till.ID, clients []till.ID) (closed *store.Stray, open *foundSubject, err error) {
 	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
 		closed, open = nil, nil
@@ -249,8 +250,10 @@ func closeIfBooked(ctx context.Context, s *store.Store, id till.ID, clients []ti
 			return err
 		}
 		for _, r := range rows {
-			if !r.Settled {
-				open = &r
+			if !r.Booked {
+				if !r.Settled {
+					open = &r
+				}
 				continue
 			}
 			head := heads[r.Ref.Client]

@@ -369,7 +369,7 @@ func TestWhatCannotBeAttributed(t *testing.T) {
 		}
 		// Its payment is here and open, under the receipt that a person brought.
 		p := storetest.NewPayment(t, h.collector, l.client, storetest.Body{Key: l.key})
-		h.rename(stray, p)
+		h.rename(stray, p.ID)
 		if _, err := h.give(stray, h.client); till.ErrorCode(err) != till.CodeValidationFailed || !strings.Contains(err.Error(), p.ID.String()) {
 			t.Errorf("its payment is here, and it was attributed: %v", err)
 		}
@@ -442,9 +442,9 @@ func TestAStrayIsDecidedOnce(t *testing.T) {
 
 // rename makes a stray name a payment that is here, as one does that was written
 // down a moment before the payment was made.
-func (h *strayTest) rename(stray *store.Stray, p *till.Payment) {
+func (h *strayTest) rename(stray *store.Stray, id till.ID) {
 	h.t.Helper()
-	stray.Subject, stray.ConfirmedAt, stray.Confirmed = p.ID, h.s.Now(), "a test"
+	stray.Subject, stray.ConfirmedAt, stray.Confirmed = id, h.s.Now(), "a test"
 	err := h.s.Update(h.t.Context(), func(tx *store.Tx) error { _, err := tx.ConfirmStray(h.t.Context(), stray); return err })
 	if err != nil {
 		h.t.Fatal(err)
@@ -459,7 +459,7 @@ func TestAStrayWhoseMoneyIsBookedAlready(t *testing.T) {
 		h := newStrayTest(t, s)
 		stray := h.saw(h.lose("R1", store.StrayIn).call("its address and receipt"))
 		p := h.pay("paid", paidUnder("R9"))
-		h.rename(stray, p)
+		h.rename(stray, p.ID)
 		r, err := books.Verify(t.Context(), s, books.Options{})
 		if err != nil || len(r.Problems) != 1 || r.Problems[0].Invariant != "I16" || r.Strays != 1 {
 			t.Errorf("verify: %+v, %v", r.Problems, err)
@@ -472,6 +472,44 @@ func TestAStrayWhoseMoneyIsBookedAlready(t *testing.T) {
 		}
 		if w := h.wallet(h.client); w.Balance != 5000 {
 			t.Errorf("the wallet has %d", w.Balance)
+		}
+	})
+}
+
+// A payout has the money of a stray if it was paid, in time or late. One that was cancelled
+// unsent has ended, too, but never has money: the stray stays open, for a person to attribute.
+func TestACancelledPayoutHasNoStraysMoney(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		h := newStrayTest(t, s)
+		h.fund(50_000)
+		refused := provider.Result{Outcome: provider.Failed, Reason: till.RecipientNotFound}
+		cancelled := h.payOut("cancelled")
+		if _, err := h.master.Cancel(t.Context(), store.Ref{Client: h.client.ID, ID: cancelled.ID}, "a test"); err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range []struct {
+			name  string
+			p     *till.Payout
+			money bool
+		}{{"paid", h.payOut("paid", paidUnder("R7")), true}, {"paid late", h.payOut("late", refused, paidUnder("R8")), true}, {"cancelled", cancelled, false}} {
+			stray := h.saw(h.lose(fmt.Sprintf("R2%d", i), store.StrayOut).call("its address and receipt"))
+			h.rename(stray, c.p.ID)
+			problems := 0
+			if c.money {
+				problems = 1
+			}
+			if r, err := books.Verify(t.Context(), s, books.Options{}); err != nil || len(r.Problems) != problems {
+				t.Errorf("%s: verify: %+v, %v", c.name, r.Problems, err)
+			}
+			_, err := h.give(stray, h.client)
+			if got := h.show(stray.ID); c.money && (till.ErrorCode(err) != till.CodeValidationFailed || got.Why != store.StrayCredited || got.Settled != c.p.ID) ||
+				!c.money && (err != nil || got.Why != store.StrayAttributed) {
+				t.Errorf("%s: attributed with %v, the stray is %+v", c.name, err, got)
+			}
+			if r, err := books.Verify(t.Context(), s, books.Options{}); err != nil || len(r.Problems) != 0 {
+				t.Errorf("%s: verify, once it is closed: %+v, %v", c.name, r.Problems, err)
+			}
 		}
 	})
 }

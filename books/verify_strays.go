@@ -62,7 +62,7 @@ func (v *verifier) verifyStrayOf(ctx context.Context, tx *store.Tx, s *store.Str
 		if err != nil {
 			return err
 		}
-		v.check(len(rows) == 1 && rows[0].Settled, "I16", s.ID, "the stray was closed by %s, which has no money on its connection", s.Settled)
+		v.check(len(rows) == 1 && rows[0].Booked, "I16", s.ID, "the stray was closed by %s, which has no money on its connection", s.Settled)
 	}
 	if s.Why != "" && s.Why != store.StrayAttributed {
 		return nil
@@ -77,7 +77,7 @@ func (v *verifier) verifyStrayOf(ctx context.Context, tx *store.Tx, s *store.Str
 			return err
 		}
 		for _, r := range rows {
-			v.check(!r.Settled, "I16", s.ID, "the %s %s has the money of the stray, which is not closed by it", r.kind, r.Ref.ID)
+			v.check(!r.Booked, "I16", s.ID, "the %s %s has the money of the stray, which is not closed by it", r.kind, r.Ref.ID)
 		}
 	}
 	return nil

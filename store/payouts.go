@@ -117,12 +117,15 @@ func (p *PayoutRow) Subject() Subject {
 		Method: p.Method, Country: p.Country, Amount: p.Amount, Fee: p.Fee, Phone: p.Phone, Reference: p.Reference, Document: p.Document,
 		Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
 		Status: string(p.Status), Final: p.Status.Final(),
-		Settled:   p.Status == till.PayoutSuccess || p.Status == till.PayoutCancelled && p.Resolution.Attempts == 0 || p.LateEvent != 0,
+		Settled: p.Paid() || p.Status == till.PayoutCancelled && p.Resolution.Attempts == 0, Booked: p.Paid(),
 		ExpiresAt: p.ExpiresAt, Window: p.SendWindow, UpdatedAt: &p.UpdatedAt, ProviderReference: &p.ProviderReference,
 		FailureReason: &p.FailureReason, FailureDetail: &p.FailureDetail, Resolution: &p.Resolution, Attention: &p.Attention,
 		ProcessingEvent: &p.ProcessingEvent, FinalEvent: &p.FinalEvent, LateEvent: &p.LateEvent, Ended: &p.ended,
 	}
 }
+
+// Paid reports whether the payout's money was paid, in time or late.
+func (p *PayoutRow) Paid() bool { return p.Status == till.PayoutSuccess || p.LateEvent != 0 }
 
 // MoveTo changes the status, if it may.
 func (p *PayoutRow) MoveTo(to string) error {

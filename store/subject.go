@@ -26,7 +26,8 @@ type Subject struct {
 
 	Status  string
 	Final   bool // it has ended for ever
-	Settled bool // and the money moved: no late read is owed
+	Settled bool // and the money moved, or never can: no late read is owed
+	Booked  bool // its money is booked: credited or paid, in time or late
 
 	// Reversible says that it is settled, and that the operator may still take
 	// the money back: a callback is a reason to ask.
@@ -52,7 +53,7 @@ func (p *PaymentRow) Subject() Subject {
 		Ref: Ref{p.ClientID, p.ID}, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
 		Method: p.Method, Country: p.Country, Amount: p.Amount, Fee: p.Fee, Phone: p.Phone, Reference: p.Reference, Document: p.Document,
 		Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
-		Status: string(p.Status), Final: p.Status.Final(), Settled: p.Credited(), Reversible: p.Credited() && p.ReversedEvent == 0,
+		Status: string(p.Status), Final: p.Status.Final(), Settled: p.Credited(), Booked: p.Credited(), Reversible: p.Credited() && p.ReversedEvent == 0,
 		ExpiresAt: p.ExpiresAt, Window: p.ApprovalWindow, UpdatedAt: &p.UpdatedAt, ProviderReference: &p.ProviderReference,
 		FailureReason: &p.FailureReason, FailureDetail: &p.FailureDetail, Resolution: &p.Resolution, Attention: &p.Attention,
 		ProcessingEvent: &p.ProcessingEvent, FinalEvent: &p.FinalEvent, LateEvent: &p.LateEvent, Ended: &p.ended,
