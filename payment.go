@@ -171,13 +171,15 @@ type Payment struct {
 func (p *Payment) Net() int64 { return p.Amount.Minor - p.Fee }
 
 // AsCreated returns the payment as its creation answered it, whatever has
-// happened since: what a repeated create call is given.
+// happened since: what a repeated create call is given. Its window may have been
+// extended since. If it ends sooner than a window after created_at, the clock was
+// ahead, and the window counts from the true time.
 func (p *Payment) AsCreated() *Payment {
 	c := *p
 	c.Status, c.PreviousStatus = Pending, ""
 	c.ProviderReference, c.FailureReason, c.FailureDetail = "", "", nil
 	c.UpdatedAt = p.CreatedAt
-	c.ExpiresAt = p.CreatedAt.Add(p.ApprovalWindow)
+	c.ExpiresAt = min(p.ExpiresAt, p.CreatedAt.Add(p.ApprovalWindow))
 	c.LateSuccessAt, c.ReversedAt = 0, 0
 	c.Resolution = Resolution{State: Waiting}
 	return &c

@@ -134,6 +134,9 @@ func TestAsCreated(t *testing.T) {
 	if d := cmp.Diff(*p, before); d != "" {
 		t.Errorf("the payment itself changed (-got +want)\n%s", d)
 	}
+	if p.ExpiresAt = p.CreatedAt.Add(-23 * time.Hour); p.AsCreated().ExpiresAt != p.ExpiresAt {
+		t.Errorf("made while its client's time was ahead, it ends at %s; want %s", p.AsCreated().ExpiresAt, p.ExpiresAt)
+	}
 }
 
 func parse(t rapid.TB, p *till.Payment) map[string]any {

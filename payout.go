@@ -96,13 +96,15 @@ type Payout struct {
 func (p *Payout) Reserve() int64 { return p.Amount.Minor + p.Fee }
 
 // AsCreated returns the payout as its creation answered it, whatever has
-// happened since: what a repeated create call is given.
+// happened since: what a repeated create call is given. Its window may have been
+// extended since. If it ends sooner than a window after created_at, the clock was
+// ahead, and the window counts from the true time.
 func (p *Payout) AsCreated() *Payout {
 	c := *p
 	c.Status, c.PreviousStatus = PayoutPending, ""
 	c.ProviderReference, c.FailureReason, c.FailureDetail = "", "", nil
 	c.UpdatedAt = p.CreatedAt
-	c.ExpiresAt = p.CreatedAt.Add(p.SendWindow)
+	c.ExpiresAt = min(p.ExpiresAt, p.CreatedAt.Add(p.SendWindow))
 	c.LateSuccessAt = 0
 	c.Resolution = Resolution{State: Waiting}
 	return &c

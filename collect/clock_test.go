@@ -83,8 +83,8 @@ func TestAClockThatWasADayAheadLeavesNoLongWindows(t *testing.T) {
 			t.Errorf("after the day: made at %s, its time ends %s from now", p.CreatedAt, p.ExpiresAt.Sub(f.store.Now()))
 		}
 		again, err := f.try(door, key)
-		if err != nil || !again.Replayed || again.Payment.ExpiresAt != made.Payment.ExpiresAt {
-			t.Errorf("a repeated call is told %s, the first was told %s; %v", again.Payment.ExpiresAt, made.Payment.ExpiresAt, err)
+		if err != nil || !again.Replayed || again.Payment.ExpiresAt != made.Payment.ExpiresAt || made.Payment.ExpiresAt != ended(after) {
+			t.Errorf("a repeated call is told %s, the first was told %s, the payment has %s; %v", again.Payment.ExpiresAt, made.Payment.ExpiresAt, ended(after), err)
 		}
 
 		// Nobody answers: both are on the list when their time is over.

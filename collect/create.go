@@ -77,9 +77,6 @@ func createdFrom(row *store.PaymentRow, replayed bool, err error) (Created, erro
 	if err != nil {
 		return Created{}, err
 	}
-	if row.ExpiresAt != row.CreatedAt.Add(row.ApprovalWindow) {
-		row = row.AsCreated() // the clock was set back; a replay shows the row's own times
-	}
 	return Created{Payment: &row.Payment, Replayed: replayed}, nil
 }
 

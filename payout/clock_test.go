@@ -37,9 +37,10 @@ func TestAClockThatIsSetBackKeepsNobodyWaiting(t *testing.T) {
 		w.restart(onlyAccepts)
 		ahead := w.create("4567").ID
 		w.offset.Store(0)
-		after := w.create("4567").ID
-		if p := w.payout(after); p.ExpiresAt > w.store.Now().Add(window) {
-			t.Errorf("made after a day ahead, it may be sent for %s", p.ExpiresAt.Sub(w.store.Now()))
+		made := w.create("4567")
+		after := made.ID
+		if p := w.payout(after); p.ExpiresAt > w.store.Now().Add(window) || made.ExpiresAt != p.ExpiresAt {
+			t.Errorf("made after a day ahead, it may be sent for %s, and the answer said until %s", p.ExpiresAt.Sub(w.store.Now()), made.ExpiresAt)
 		}
 		w.stop()
 		w.way.set(func(context.Context, provider.Request, int) (provider.Result, error) {

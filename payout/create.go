@@ -74,9 +74,6 @@ func createdFrom(row *store.PayoutRow, replayed bool, err error) (Created, error
 	if err != nil {
 		return Created{}, err
 	}
-	if row.ExpiresAt != row.CreatedAt.Add(row.SendWindow) {
-		row = row.AsCreated() // the clock was set back; a replay shows the row's own times
-	}
 	return Created{Payout: &row.Payout, Replayed: replayed}, nil
 }
 
