@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -106,6 +107,28 @@ type CallbackChecker interface {
 	// unknown. Its error says why not.
 	CheckCallback(address string) error
 }
+
+// CompanyReader is a provider whose operator tells whose account it is. Only that tells the
+// credentials of two accounts at one address apart, if they name none themselves.
+type CompanyReader interface {
+	Provider
+	// Company asks the operator for the name of the company whose account it is, "" if it
+	// has none. The name stays while credentials change. agreed says that the configuration
+	// names this company: a person has agreed to it.
+	Company(ctx context.Context) (name string, agreed bool, err error)
+}
+
+// OtherCompany is the error that credentials are those of another company's account.
+type OtherCompany struct{ Told, Want string }
+
+// Error implements error.
+func (o OtherCompany) Error() string {
+	return fmt.Sprintf("the credentials are those of another account: the operator says that it is the company %q, and it should be %q. "+
+		"Put the right credentials back, and give another account a connection of its own; if the company has a new name, write it into the connection's settings (company)", o.Told, o.Want)
+}
+
+// Unwrap returns ErrCredentials: they are wrong, even if the operator would take them.
+func (OtherCompany) Unwrap() error { return ErrCredentials }
 
 // Delayer is a provider that delays some requests before they are sent.
 type Delayer interface {

@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"till"
+	"till/books"
 	"till/provider"
 	"till/provider/sandbox"
 	"till/store"
@@ -62,11 +63,17 @@ func (s *Server) registerConnections(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func register(ctx context.Context, s *store.Store, name string, kind till.SubjectKind, fingerprint string) error {
-	account := name
-	if kind == till.SubjectPayout { // an operator may have a separate account for payouts
-		account += " payout"
+// registeredAs is the name under which a connection's account is kept: an operator may have
+// a separate account for payouts.
+func registeredAs(name string, kind till.SubjectKind) string {
+	if kind == till.SubjectPayout {
+		return name + books.PayoutSuffix
 	}
+	return name
+}
+
+func register(ctx context.Context, s *store.Store, name string, kind till.SubjectKind, fingerprint string) error {
+	account := registeredAs(name, kind)
 	var known string
 	err := s.View(ctx, func(tx *store.Tx) (err error) {
 		known, err = tx.ConnectionFingerprint(ctx, account)

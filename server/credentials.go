@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"till"
 	"till/config"
 	"till/internal/loop"
 	"till/provider"
@@ -37,12 +38,18 @@ type liveAccount struct {
 	readAt            time.Time // zero: not since the start
 }
 
+// companyOf returns what makes sure whose account a connection is, for payments and payouts.
+func (s *Server) companyOf(connection string, payments, payouts provider.Provider) (of, ofPayouts *company) {
+	return newCompany(s.store, s.log, connection, till.SubjectPayment, payments), newCompany(s.store, s.log, connection, till.SubjectPayout, payouts)
+}
+
 // renew replaces the opened connections, whose credentials can be read again, by ones that
-// notice a refusal.
+// notice a refusal; and those whose operator tells whose account it is by ones that ask.
 func (s *Server) renew(deps func(c *config.Connection) provider.Deps) {
 	k := &credentials{s: s, deps: deps, waker: loop.NewWaker()}
 	for _, c := range s.operators.File.Connections {
-		if !c.CanReread() {
+		payments, payouts := s.companyOf(c.Name, s.operators.Payments[c.Name], s.operators.Payouts[c.Name])
+		if !c.CanReread() && payments == nil && payouts == nil {
 			continue
 		}
 		a := &liveAccount{connection: c}
@@ -52,11 +59,11 @@ func (s *Server) renew(deps func(c *config.Connection) provider.Deps) {
 			}
 		}
 		if p := s.operators.Payments[c.Name]; p != nil {
-			a.payments = newRenewed(p, note)
+			a.payments = newRenewed(p, payments, note)
 			s.operators.Payments[c.Name] = a.payments.asProvider()
 		}
 		if p := s.operators.Payouts[c.Name]; p != nil {
-			a.payouts = newRenewed(p, note)
+			a.payouts = newRenewed(p, payouts, note)
 			s.operators.Payouts[c.Name] = a.payouts.asProvider()
 		}
 		k.accounts = append(k.accounts, a)
@@ -72,9 +79,12 @@ func (k *credentials) run(ctx context.Context) {
 	}})
 }
 
-// look reads again the credentials that were refused, or all if a person asks.
+// look reads again the credentials that were refused, or all if a person asks. It asks first
+// whose account the connections are, so that this is known before anything changes.
 func (k *credentials) look(ctx context.Context, all bool) {
 	for _, a := range k.accounts {
+		a.payments.confirm(ctx)
+		a.payouts.confirm(ctx)
 		due := a.refused.Load() && time.Since(a.readAt) >= rereadInterval
 		if ctx.Err() != nil || !all && !due {
 			continue
@@ -115,8 +125,14 @@ func (k *credentials) reread(ctx context.Context, a *liveAccount, works bool) er
 			return err
 		}
 	}
-	a.payments.swap(opened.Payments())
-	a.payouts.swap(opened.Payouts())
+	payments, payouts := k.s.companyOf(c.Name, opened.Payments(), opened.Payouts())
+	asking, cancel := context.WithTimeout(ctx, testTimeout)
+	defer cancel()
+	if err := errors.Join(payments.ask(asking), payouts.ask(asking)); err != nil {
+		return err
+	}
+	a.payments.swap(opened.Payments(), payments)
+	a.payouts.swap(opened.Payouts(), payouts)
 	a.connection = &c
 	k.s.log.Info("credentials taken", "connection", c.Name)
 	return nil
@@ -145,17 +161,33 @@ func (k *credentials) try(ctx context.Context, connection string, providers ...p
 
 // renewed is a provider that can be replaced by one of the same account.
 type renewed struct {
-	current atomic.Pointer[provider.Provider]
+	current atomic.Pointer[withCompany]
 	note    func(err error) // of each call
 }
 
-func newRenewed(p provider.Provider, note func(error)) *renewed {
+// withCompany is a provider, and what makes sure whose account it is.
+type withCompany struct {
+	provider.Provider
+	company *company // nil: its operator does not tell
+}
+
+func newRenewed(p provider.Provider, c *company, note func(error)) *renewed {
 	r := &renewed{note: note}
-	r.current.Store(&p)
+	r.swap(p, c)
 	return r
 }
 
-func (r *renewed) get() provider.Provider { return *r.current.Load() }
+func (r *renewed) get() provider.Provider { return r.current.Load().Provider }
+
+// confirm asks the operator whose account it is, if that is not known.
+func (r *renewed) confirm(ctx context.Context) {
+	if r == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
+	defer cancel()
+	r.current.Load().company.confirm(ctx) // who sends then says why it cannot
+}
 
 // fits reports whether p is for the same account.
 func (r *renewed) fits(p provider.Provider) bool {
@@ -165,22 +197,35 @@ func (r *renewed) fits(p provider.Provider) bool {
 	return r.get().Fingerprint() == p.Fingerprint()
 }
 
-func (r *renewed) swap(p provider.Provider) {
+func (r *renewed) swap(p provider.Provider, c *company) {
 	if r != nil {
-		r.current.Store(&p)
+		r.current.Store(&withCompany{p, c})
 	}
 }
 
-// Submit implements provider.Provider.
+// Submit implements provider.Provider. Nothing is sent to an account that may be another
+// company's.
 func (r *renewed) Submit(ctx context.Context, q provider.Request) (provider.Result, error) {
-	result, err := r.get().Submit(ctx, q)
+	a := r.current.Load()
+	if err := a.company.confirm(ctx); err != nil {
+		r.note(err)
+		return provider.Result{}, fmt.Errorf("%w: %w", provider.ErrNotSent, err)
+	}
+	result, err := a.Submit(ctx, q)
 	r.note(err)
 	return result, err
 }
 
-// Check implements provider.Provider.
+// Check implements provider.Provider. "Not found" proves nothing in an account that may be
+// another company's.
 func (r *renewed) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
-	result, err := r.get().Check(ctx, q)
+	a := r.current.Load()
+	result, err := a.Check(ctx, q)
+	if err == nil && result.Outcome == provider.NotFound {
+		if err = a.company.confirm(ctx); err != nil {
+			result = provider.Result{}
+		}
+	}
 	r.note(err)
 	return result, err
 }

@@ -58,7 +58,7 @@ func TestARenewedProviderHasWhatItHadBefore(t *testing.T) {
 	for name, p := range map[string]provider.Provider{
 		"plain": &plain{}, "called": called{&plain{}}, "handled": handled{&plain{}}, "everything": everything{},
 	} {
-		wrapped := newRenewed(p, func(error) {}).asProvider()
+		wrapped := newRenewed(p, nil, func(error) {}).asProvider()
 		reader, reads := p.(provider.CallbackReader)
 		if got, ok := wrapped.(provider.CallbackReader); ok != reads {
 			t.Errorf("%s: it reads callbacks: %v, want %v", name, ok, reads)
@@ -92,7 +92,7 @@ func TestARenewedProviderHasWhatItHadBefore(t *testing.T) {
 func TestARenewedProviderNotesErrors(t *testing.T) {
 	t.Parallel()
 	var noted []error
-	r := newRenewed(&plain{provider.ErrCredentials}, func(err error) { noted = append(noted, err) })
+	r := newRenewed(&plain{provider.ErrCredentials}, nil, func(err error) { noted = append(noted, err) })
 	r.Submit(t.Context(), provider.Request{})
 	r.Check(t.Context(), provider.Query{})
 	if len(noted) != 2 || !errors.Is(noted[0], provider.ErrCredentials) || !errors.Is(noted[1], provider.ErrCredentials) {
@@ -101,7 +101,7 @@ func TestARenewedProviderNotesErrors(t *testing.T) {
 	if r.fits(everything{}) || r.fits(nil) || !r.fits(&plain{}) || !(*renewed)(nil).fits(nil) || (*renewed)(nil).fits(&plain{}) {
 		t.Error("an account fits that is another one, or its own does not")
 	}
-	r.swap(&plain{})
+	r.swap(&plain{}, nil)
 	if _, err := r.Check(t.Context(), provider.Query{}); err != nil {
 		t.Errorf("after the swap: %v", err)
 	}

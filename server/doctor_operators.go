@@ -69,7 +69,7 @@ func (d *doctor) examineOperators(ctx context.Context, s *Setup) error {
 	d.add("config", Fine, "%s and %s", till.Count(len(ops.File.Connections), "connection", "connections"), till.Count(len(ops.File.Routes), "route", "routes"))
 	d.examineProxies(s, ops.File.TrustedProxies)
 	for _, c := range ops.File.Connections {
-		d.examineConnection(ctx, ops, c.Name)
+		d.examineConnection(ctx, db, ops, c.Name)
 		d.reportCallback(ops, c, s.BaseURL, ring)
 	}
 	if err := d.examineCases(ctx, db); err != nil {
@@ -80,11 +80,12 @@ func (d *doctor) examineOperators(ctx context.Context, s *Setup) error {
 
 // examineConnection tests whether an operator accepts our credentials, for
 // payments and for payouts.
-func (d *doctor) examineConnection(ctx context.Context, ops *Operators, name string) {
+func (d *doctor) examineConnection(ctx context.Context, db *store.Store, ops *Operators, name string) {
 	for _, side := range []struct {
 		what string
+		kind till.SubjectKind
 		p    provider.Provider
-	}{{"payments", ops.Payments[name]}, {"payouts", ops.Payouts[name]}} {
+	}{{"payments", till.SubjectPayment, ops.Payments[name]}, {"payouts", till.SubjectPayout, ops.Payouts[name]}} {
 		if side.p == nil {
 			continue
 		}
@@ -97,6 +98,9 @@ func (d *doctor) examineConnection(ctx context.Context, ops *Operators, name str
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(ctx, testTimeout)
 		err := tester.Test(ctx)
+		if err == nil {
+			err = examineCompany(ctx, db, name, side.kind, side.p)
+		}
 		cancel()
 		unproven, unknown := errors.AsType[provider.Unproven](err)
 		switch {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 
 	"till"
 	"till/internal/db"
@@ -169,6 +170,22 @@ func (tx *Tx) SetConnectionFingerprint(ctx context.Context, name, fingerprint st
 	return err
 }
 
+// companySuffix ends the names under which connections keep whose account they are.
+const companySuffix = " company"
+
+// ConnectionCompany returns the company whose account a connection is, as its operator told
+// it of the account with a fingerprint; "" if it never did.
+func (tx *Tx) ConnectionCompany(ctx context.Context, name string) (fingerprint, company string, err error) {
+	kept, err := tx.ConnectionFingerprint(ctx, name+companySuffix)
+	fingerprint, company, _ = strings.Cut(kept, "\n")
+	return fingerprint, company, err
+}
+
+// SetConnectionCompany keeps the company whose account a connection is.
+func (tx *Tx) SetConnectionCompany(ctx context.Context, name, fingerprint, company string) error {
+	return tx.SetConnectionFingerprint(ctx, name+companySuffix, fingerprint+"\n"+company)
+}
+
 // OpenOnConnection counts the payments, or the payouts, that still have a step on
 // a connection under a fingerprint other than the given one.
 func (tx *Tx) OpenOnConnection(ctx context.Context, kind till.SubjectKind, name, fingerprint string) (n int, err error) {
@@ -186,9 +203,13 @@ func (tx *Tx) Connections(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	err := tx.db.Query(ctx, selectConnections, []any{maxConnections}, func(r db.Row) error {
 		var name, fingerprint string
-		err := r.Scan(&name, &fingerprint)
-		out[name] = fingerprint
-		return err
+		if err := r.Scan(&name, &fingerprint); err != nil {
+			return err
+		}
+		if !strings.HasSuffix(name, companySuffix) {
+			out[name] = fingerprint
+		}
+		return nil
 	})
 	return out, err
 }

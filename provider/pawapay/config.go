@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"till/provider"
 	"till/provider/wire"
 )
 
@@ -17,6 +18,9 @@ type Config struct {
 	// Account distinguishes two accounts at one base URL. It is sent nowhere: the token may
 	// change while the account stays.
 	Account string `toml:"account"`
+	// Company is the name that pawaPay has for the account's company. It is needed only to
+	// agree that it is called otherwise than when the connection was first used.
+	Company string `toml:"company"`
 	// Operations are "payments", "payouts" or both; empty means payments. Payouts must be
 	// named, so that they are never on by accident.
 	Operations []string `toml:"operations"`
@@ -54,6 +58,7 @@ type Config struct {
 const (
 	maxProviders   = 200
 	maxAuthorities = 16
+	maxCompany     = 100
 	defaultMessage = "Mobile payment"
 	defaultRate    = 100
 )
@@ -69,6 +74,9 @@ func (c Config) Validate() error {
 	wrong.BaseURL(c.BaseURL)
 	if c.APIToken == "" || strings.ContainsAny(c.APIToken, " \r\n\t") {
 		say("api_token", "give the token of the dashboard, without spaces, by api_token_file or api_token_env")
+	}
+	if provider.CleanText(strings.TrimSpace(c.Company), maxCompany) != c.Company {
+		say("company", "the name as pawaPay writes it, at most %d characters", maxCompany)
 	}
 	wrong.Operations(c.Operations)
 	if len(c.Providers) > maxProviders {

@@ -55,30 +55,61 @@ func operations(raw json.RawMessage) map[string]operation {
 	return out
 }
 
-// Test reads what the account may do and compares it with the configuration. No money
-// moves.
-func (s *service) Test(ctx context.Context) error {
+// readConf reads what the account may do.
+func (s *service) readConf(ctx context.Context) (*activeConf, error) {
 	reply, err := s.call(ctx, http.MethodGet, "/v2/active-conf", nil)
 	if later := wire.RateLimitedTest("pawaPay", err); later != nil {
-		return later
+		return nil, later
 	}
 	if err != nil {
-		return fmt.Errorf("pawaPay cannot be reached at %s: %w. Check base_url and this server's connection to the Internet", s.base, err)
+		return nil, fmt.Errorf("pawaPay cannot be reached at %s: %w. Check base_url and this server's connection to the Internet", s.base, err)
 	}
 	if err := explainStatus(reply.Status); err != nil {
-		return err
+		return nil, err
 	}
 	var conf activeConf
 	if err := wire.Decode(reply.Body, &conf); err != nil {
-		return fmt.Errorf("the server at %s does not answer like pawaPay: %w. Check base_url", s.base, err)
+		return nil, fmt.Errorf("the server at %s does not answer like pawaPay: %w. Check base_url", s.base, err)
 	}
-	if err := s.checkAccount(&conf); err != nil {
+	return &conf, nil
+}
+
+// company returns the name of the account's company.
+func (conf *activeConf) company() string {
+	return provider.CleanText(strings.TrimSpace(string(conf.CompanyName)), maxCompany)
+}
+
+// Company implements provider.CompanyReader.
+func (s *service) Company(ctx context.Context) (name string, agreed bool, err error) {
+	conf, err := s.readConf(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	return conf.company(), s.c.Company != "", s.checkCompany(conf)
+}
+
+// checkCompany compares the account's company with that of the configuration.
+func (s *service) checkCompany(conf *activeConf) error {
+	if name := conf.company(); s.c.Company != "" && name != s.c.Company {
+		return provider.OtherCompany{Told: name, Want: s.c.Company}
+	}
+	return nil
+}
+
+// Test reads what the account may do and compares it with the configuration. No money
+// moves.
+func (s *service) Test(ctx context.Context) error {
+	conf, err := s.readConf(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.checkAccount(conf); err != nil {
 		return err
 	}
 	if s.kind != &payouts {
 		return nil
 	}
-	reply, err = s.call(ctx, http.MethodGet, "/v2/wallet-balances", nil)
+	reply, err := s.call(ctx, http.MethodGet, "/v2/wallet-balances", nil)
 	if err != nil {
 		return fmt.Errorf("pawaPay does not return the wallets' balances: %w", err)
 	}
@@ -127,6 +158,9 @@ func explainStatus(status int) error {
 
 // checkAccount compares what the account may do with the configuration.
 func (s *service) checkAccount(conf *activeConf) error {
+	if err := s.checkCompany(conf); err != nil {
+		return err
+	}
 	if conf.SignatureConfiguration.SignedRequestsOnly && s.signer == nil {
 		return errors.New("the account accepts signed requests only. Configure signing_key and signing_key_id, or turn it off in the dashboard")
 	}

@@ -74,10 +74,12 @@ type service struct {
 
 var (
 	_ provider.CallbackReader = (*service)(nil)
+	_ provider.CompanyReader  = (*service)(nil)
 	_ provider.Tester         = (*service)(nil)
 )
 
-// Fingerprint names the account. A new token does not change it.
+// Fingerprint names the account as the configuration does. A new token does not change it:
+// Company tells whose it is.
 func (s *service) Fingerprint() string {
 	return strings.TrimSpace("pawapay " + s.kind.id + " " + s.base + " " + s.c.Account)
 }

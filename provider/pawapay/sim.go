@@ -22,11 +22,12 @@ import (
 
 // SimConfig is what a simulated pawaPay is made of. The zero value works.
 type SimConfig struct {
-	Token  string           // the API token that it takes; "" means "simulated"
-	Path   string           // the file of its book; "" means memory
-	Now    func() time.Time // its clock; nil means the machine's
-	Decide time.Duration    // how long customers and operators take; 0 means a second
-	Faults simulator.Faults
+	Token   string           // the API token that it takes; "" means "simulated"
+	Company string           // whose account it is; "" means "Simulated"
+	Path    string           // the file of its book; "" means memory
+	Now     func() time.Time // its clock; nil means the machine's
+	Decide  time.Duration    // how long customers and operators take; 0 means a second
+	Faults  simulator.Faults
 
 	// DepositCallback and PayoutCallback are what the dashboard would hold.
 	DepositCallback, PayoutCallback string
@@ -70,6 +71,9 @@ type Simulator struct {
 func NewSimulator(c SimConfig) (*Simulator, error) {
 	if c.Token == "" {
 		c.Token = SimToken
+	}
+	if c.Company == "" {
+		c.Company = "Simulated"
 	}
 	if c.Decide <= 0 {
 		c.Decide = time.Second

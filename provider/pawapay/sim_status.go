@@ -222,7 +222,7 @@ func (s *Simulator) activeConf(w http.ResponseWriter, _ *http.Request) {
 	for code, providers := range countries {
 		list = append(list, map[string]any{"country": code, "providers": providers})
 	}
-	simJSON(w, http.StatusOK, map[string]any{"companyName": "Simulated", "countries": list,
+	simJSON(w, http.StatusOK, map[string]any{"companyName": s.c.Company, "countries": list,
 		"signatureConfiguration": map[string]bool{"signedRequestsOnly": s.client != nil, "signedCallbacks": s.c.SignCallbacks}})
 }
 
