@@ -93,10 +93,12 @@ var packageRules = []packageRule{
 	{"console/chart", "", ""},                                         // SVG from whole numbers
 	{"console/assets", "", ""},                                        // files that browsers keep
 	{"console/page", "console/assets", ""},                            // templates
-	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/door internal/limit internal/qrcode internal/request internal/seal console/look console/words console/chart console/assets console/page", ""},
+	// What stands around every page; it knows no page.
+	{"console/shell", ". provider/sandbox store collect account books webhook people internal/door internal/limit internal/seal console/look console/words console/assets console/page", ""},
+	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/qrcode internal/request console/look console/words console/chart console/assets console/shell", ""},
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
-	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people api console reference internal/db/sqlite internal/db/postgres internal/door internal/loop internal/seal internal/system", ""},
+	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people api console console/shell reference internal/db/sqlite internal/db/postgres internal/door internal/loop internal/seal internal/system", ""},
 	{"cmd/till", ". ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books backup webhook api server internal/dev/loadgen internal/escape internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
@@ -128,8 +130,8 @@ var limited = []struct {
 }{
 	{"database/sql", []string{"store", "store/storetest", "provider/sandbox"}, "all SQL is in store; the sandbox keeps its own book", "database/sql/"},
 	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "backup", "journal", "reference", "server", "cmd/till", "bench", "internal/dev/remote", "internal/dev/relay", "internal/dev/trigger", "internal/dev/rehearse", "internal/acmetest"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
-	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "console/assets", "backup", "reference", "server", "cmd/till", "bench", "internal/door", "internal/dev/faulty", "internal/dev/remote", "internal/dev/relay", "internal/dev/rehearse", "internal/trace", "internal/acmetest", "certificates"}, "the business knows no network, but for webhook, which posts, certificates, and the adapters of operators", "net/http/"},
-	{"html/template", []string{"console", "console/chart", "console/page", "reference"}, "pages are the console's and the reference's", ""},
+	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "console/assets", "console/shell", "backup", "reference", "server", "cmd/till", "bench", "internal/door", "internal/dev/faulty", "internal/dev/remote", "internal/dev/relay", "internal/dev/rehearse", "internal/trace", "internal/acmetest", "certificates"}, "the business knows no network, but for webhook, which posts, certificates, and the adapters of operators", "net/http/"},
+	{"html/template", []string{"console", "console/chart", "console/page", "console/shell", "reference"}, "pages are the console's and the reference's", ""},
 	{"unsafe", nil, "nothing here is worth it", ""},
 }
 

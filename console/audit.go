@@ -10,18 +10,19 @@ import (
 	"till"
 	"till/books"
 	"till/console/look"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 )
 
 // auditPage is a part of an audit log, newest first.
 type auditPage struct {
-	*Frame
+	*shell.Frame
 	Path   string
 	Where  string // the merchant, or the house
 	Filter *auditFilter
 	Range  *RangePicker
-	Whos   []Choice
+	Whos   []shell.Choice
 	Lines  []*auditLine
 	Older  string
 	Newest string
@@ -60,10 +61,10 @@ type auditLine struct {
 
 // auditOf returns whose log the page shows, and its path.
 func (v *visit) auditOf() (till.ID, string) {
-	if v.client == nil {
-		return till.House, Prefix + "/house/audit"
+	if v.Client == nil {
+		return till.House, shell.Prefix + "/house/audit"
 	}
-	return v.client.ID, v.clientPath("/audit")
+	return v.Client.ID, v.ClientPath("/audit")
 }
 
 // maxAuditText is the longest text of a filter.
@@ -71,7 +72,7 @@ const maxAuditText = 64
 
 // readAuditFilter reads the address. What makes no sense there is left out.
 func (v *visit) readAuditFilter(base string) *auditFilter {
-	q := v.r.URL.Query()
+	q := v.R.URL.Query()
 	f := &auditFilter{base: base, filter: v.readFilter(base, nil), Who: q.Get("who"), Name: strings.TrimSpace(q.Get("name")), Act: strings.TrimSpace(q.Get("act")), About: q.Get("about")}
 	if f.Who != "all" {
 		f.Who = ""
@@ -103,19 +104,19 @@ func (f *auditFilter) address(path string, changes ...string) string {
 }
 
 // Kept returns what the form of texts keeps of the address.
-func (f *auditFilter) Kept() []Choice { return f.keptBut("name", "act") }
+func (f *auditFilter) Kept() []shell.Choice { return f.keptBut("name", "act") }
 
-func (f *auditFilter) keptBut(names ...string) (out []Choice) {
+func (f *auditFilter) keptBut(names ...string) (out []shell.Choice) {
 	u, err := url.Parse(f.address(""))
 	if err != nil {
 		return nil
 	}
 	for name, values := range u.Query() {
 		if !slices.Contains(names, name) {
-			out = append(out, Choice{Text: name, Path: values[0]})
+			out = append(out, shell.Choice{Text: name, Path: values[0]})
 		}
 	}
-	slices.SortFunc(out, func(a, b Choice) int { return strings.Compare(a.Text, b.Text) })
+	slices.SortFunc(out, func(a, b shell.Choice) int { return strings.Compare(a.Text, b.Text) })
 	return out
 }
 
@@ -123,13 +124,13 @@ func (f *auditFilter) keptBut(names ...string) (out []Choice) {
 func (v *visit) audit() error {
 	id, path := v.auditOf()
 	f := v.readAuditFilter(path)
-	p := &auditPage{Frame: v.frame(v.words.T("menu.audit"), "menu.audit"), Path: path, Filter: f, Where: v.words.T("me.house")}
-	if v.client != nil {
-		p.Where = v.clientName()
+	p := &auditPage{Frame: v.Frame(v.Words.T("menu.audit"), "menu.audit"), Path: path, Filter: f, Where: v.Words.T("me.house")}
+	if v.Client != nil {
+		p.Where = v.ClientName()
 	}
 	var rows books.AuditRows
 	var proven *store.Verification
-	err := v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+	err := v.View(func(ctx context.Context, tx *store.Tx) (err error) {
 		if rows, err = books.ReadAudit(ctx, tx, id, f.AuditPage, pageSize); err != nil {
 			return err
 		}
@@ -153,20 +154,20 @@ func (v *visit) audit() error {
 	if len(p.Lines) > 0 {
 		p.CSV = f.address(path + ".csv")
 	}
-	p.Sealed = v.words.T("audit.sealed", "n", look.Count(v.words.Lang(), rows.Sealed), "last", look.Count(v.words.Lang(), rows.Last))
+	p.Sealed = v.Words.T("audit.sealed", "n", look.Count(v.Words.Lang(), rows.Sealed), "last", look.Count(v.Words.Lang(), rows.Last))
 	if proven != nil && proven.Problems == 0 {
-		p.Sealed += ", " + v.words.T("audit.verified", "at", v.clock.DateTime(proven.At))
+		p.Sealed += ", " + v.Words.T("audit.verified", "at", v.Clock.DateTime(proven.At))
 	}
 	p.Narrow = f.Name != "" || f.Act != "" || f.About != ""
 	p.Range = v.rangePicker(p.Frame, f.filter, f.keptBut("range", "from", "to"), func(changes ...string) string { return f.address(path, changes...) })
-	p.Whos = []Choice{{v.words.T("audit.people"), f.address(path, "who", ""), f.Who == ""}, {v.words.T("audit.everything"), f.address(path, "who", "all"), f.Who == "all"}}
-	return v.page("audit", p)
+	p.Whos = []shell.Choice{{Text: v.Words.T("audit.people"), Path: f.address(path, "who", ""), Current: f.Who == ""}, {Text: v.Words.T("audit.everything"), Path: f.address(path, "who", "all"), Current: f.Who == "all"}}
+	return v.Page("audit", p)
 }
 
 // sharedNames returns the names, in lower case, that several people go by: in these
 // rows, or among the people of the merchant or the house. Anybody may take any name.
 func (v *visit) sharedNames(rows []*store.AuditRow) (map[string]bool, error) {
-	colleagues, err := v.k.People.Colleagues(v.r.Context(), v.client)
+	colleagues, err := v.Console.People.Colleagues(v.R.Context(), v.Client)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +195,7 @@ func (v *visit) sharedNames(rows []*store.AuditRow) (map[string]bool, error) {
 func (v *visit) auditLines(rows []*store.AuditRow, shared map[string]bool) []*auditLine {
 	out := make([]*auditLine, len(rows))
 	for i, a := range rows {
-		l := &auditLine{Sequence: a.Sequence, At: a.At, Time: v.clock.Time(a.At), Who: till.NameOfActor(a.Actor), Code: a.Action, What: v.actWords(a.Action), Detail: look.MaskedIn(a.Detail), Cause: a.Cause}
+		l := &auditLine{Sequence: a.Sequence, At: a.At, Time: v.Clock.Time(a.At), Who: till.NameOfActor(a.Actor), Code: a.Action, What: v.actWords(a.Action), Detail: look.MaskedIn(a.Detail), Cause: a.Cause}
 		if id, ok := till.PersonOfActor(a.Actor); ok && shared[strings.ToLower(l.Who)] {
 			text := id.String()
 			l.Who += " (…" + text[len(text)-6:] + ")"
@@ -202,19 +203,19 @@ func (v *visit) auditLines(rows []*store.AuditRow, shared map[string]bool) []*au
 		kind, _, _ := strings.Cut(a.Actor, ":")
 		switch kind {
 		case "person":
-			l.How, l.Icon = v.words.T("audit.by_person"), "person"
+			l.How, l.Icon = v.Words.T("audit.by_person"), "person"
 		case "api":
-			l.How, l.Icon = v.words.T("audit.by_key"), "key"
+			l.How, l.Icon = v.Words.T("audit.by_key"), "key"
 		case "cli":
-			l.How, l.Icon = v.words.T("audit.by_command"), "sliders"
+			l.How, l.Icon = v.Words.T("audit.by_command"), "sliders"
 		case "engine":
-			l.Who, l.Icon = v.words.T("audit.engine"), "turn"
+			l.Who, l.Icon = v.Words.T("audit.engine"), "turn"
 		default:
 			l.Icon = "person"
 		}
 		v.auditSubject(l, a)
-		if i == 0 || !v.clock.SameDay(a.At, rows[i-1].At) {
-			l.Day = v.clock.Day(a.At, v.now)
+		if i == 0 || !v.Clock.SameDay(a.At, rows[i-1].At) {
+			l.Day = v.Clock.Day(a.At, v.Now)
 		}
 		out[i] = l
 	}
@@ -223,19 +224,19 @@ func (v *visit) auditLines(rows []*store.AuditRow, shared map[string]bool) []*au
 
 // auditSubject says what a row is about, and where that is shown.
 func (v *visit) auditSubject(l *auditLine, a *store.AuditRow) {
-	if a.SubjectID.IsZero() || v.client == nil {
+	if a.SubjectID.IsZero() || v.Client == nil {
 		return
 	}
 	id := a.SubjectID.String()
-	l.About = v.clientPath("/audit?range=all&about=" + id)
+	l.About = v.ClientPath("/audit?range=all&about=" + id)
 	switch noun, _, _ := strings.Cut(a.Action, "."); noun {
 	case "payment", "phone":
-		l.Subject = v.clientPath("/payments/" + id)
+		l.Subject = v.ClientPath("/payments/" + id)
 	case "payout":
-		l.Subject = v.clientPath("/payouts/" + id)
+		l.Subject = v.ClientPath("/payouts/" + id)
 	case "webhook_endpoint":
-		if v.may(people.WebhooksSee) {
-			l.Subject = v.clientPath("/webhooks/" + id)
+		if v.May(people.WebhooksSee) {
+			l.Subject = v.ClientPath("/webhooks/" + id)
 		}
 	}
 }
@@ -244,7 +245,7 @@ func (v *visit) auditSubject(l *auditLine, a *store.AuditRow) {
 func (v *visit) auditCSV() error {
 	id, path := v.auditOf()
 	f := v.readAuditFilter(path)
-	leave, err := v.enterTable()
+	leave, err := v.EnterTable()
 	if err != nil {
 		return err
 	}
@@ -256,7 +257,7 @@ func (v *visit) auditCSV() error {
 	defer release()
 	table := [][]string{{"sequence", "at_utc", "at_local", "zone", "actor", "action", "subject_id", "detail", "cause"}}
 	rows, looked, want := 0, 0, f.AuditPage
-	err = v.view(func(ctx context.Context, tx *store.Tx) error {
+	err = v.View(func(ctx context.Context, tx *store.Tx) error {
 		for {
 			page, err := books.ReadAudit(ctx, tx, id, want, csvSlice)
 			if err != nil {
@@ -270,14 +271,14 @@ func (v *visit) auditCSV() error {
 				return nil
 			}
 			if rows > maxCSVRows || looked > maxAuditSlices {
-				return errLongCSV
+				return shell.ErrLongCSV
 			}
 		}
 	})
 	if err != nil {
 		return err
 	}
-	if err := v.k.People.NoteAct(v.r.Context(), v.session, v.client, people.Act{Action: "export.audit", Detail: look.Count(look.English, int64(rows)) + " rows"}); err != nil {
+	if err := v.Console.People.NoteAct(v.R.Context(), v.Session, v.Client, people.Act{Action: "export.audit", Detail: look.Count(look.English, int64(rows)) + " rows"}); err != nil {
 		return err
 	}
 	release()
@@ -292,5 +293,5 @@ func (v *visit) auditRow(a *store.AuditRow) []string {
 	if !a.SubjectID.IsZero() {
 		subject = a.SubjectID.String()
 	}
-	return []string{strconv.FormatInt(a.Sequence, 10), a.At.String(), v.clock.Local(a.At), v.clock.Zone.String(), a.Actor, a.Action, subject, look.MaskedIn(a.Detail), a.Cause}
+	return []string{strconv.FormatInt(a.Sequence, 10), a.At.String(), v.Clock.Local(a.At), v.Clock.Zone.String(), a.Actor, a.Action, subject, look.MaskedIn(a.Detail), a.Cause}
 }

@@ -12,6 +12,7 @@ import (
 	"till/account"
 	"till/collect"
 	"till/console/look"
+	"till/console/shell"
 	"till/engine"
 	body "till/internal/request"
 	"till/people"
@@ -23,15 +24,15 @@ const maxDeskReference = 64
 
 // collectPage asks a customer at the counter for money.
 type collectPage struct {
-	*Frame
+	*shell.Frame
 	Key       string // of the act: posted twice, it is one payment
 	Amount    string // this and the following as they were typed
 	Phone     string
 	Reference string
-	Markets   []*deskMarket // of one country
-	Countries []Choice      // to switch between; none if there is one
-	Country   string        // the code and calling code of the one that is shown
-	Chosen    *deskMarket   // nil: there is no method
+	Markets   []*deskMarket  // of one country
+	Countries []shell.Choice // to switch between; none if there is one
+	Country   string         // the code and calling code of the one that is shown
+	Chosen    *deskMarket    // nil: there is no method
 	Problems  []problem
 	Uncertain string // what is not certain after a failure
 	Earlier   string // the address of what the same form asked for before
@@ -78,11 +79,11 @@ func localPhone(phone string, c *till.Country) string {
 
 // collect is GET /c/{client}/collect.
 func (v *visit) collect() error {
-	who, err := v.k.Accounts.Open(v.r.Context(), v.client.ID)
+	who, err := v.Console.Accounts.Open(v.R.Context(), v.Client.ID)
 	if err != nil {
 		return err
 	}
-	p := v.newCollect(who, v.r.URL.Query().Get("country"))
+	p := v.newCollect(who, v.R.URL.Query().Get("country"))
 	if err := v.askAgain(p, who); err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (v *visit) collect() error {
 }
 
 func (v *visit) newCollect(who *account.Session, country string) *collectPage {
-	p := &collectPage{Frame: v.frame(v.words.T("menu.collect"), "menu.collect"), Key: till.NewID(v.now).String(), Again: v.clientPath("/collect")}
+	p := &collectPage{Frame: v.Frame(v.Words.T("menu.collect"), "menu.collect"), Key: till.NewID(v.Now).String(), Again: v.ClientPath("/collect")}
 	p.Modules = append(p.Modules, "counter.js")
 	v.setMarkets(p, who, country)
 	return p
@@ -109,8 +110,8 @@ func (v *visit) setMarkets(p *collectPage, who *account.Session, country string)
 	}
 	for _, m := range all {
 		name := m.country.Code + " " + m.Calling
-		if !slices.ContainsFunc(p.Countries, func(c Choice) bool { return c.Text == name }) {
-			p.Countries = append(p.Countries, Choice{name, p.Again + "?country=" + m.country.Code, m.country.Code == country})
+		if !slices.ContainsFunc(p.Countries, func(c shell.Choice) bool { return c.Text == name }) {
+			p.Countries = append(p.Countries, shell.Choice{Text: name, Path: p.Again + "?country=" + m.country.Code, Current: m.country.Code == country})
 		}
 		if m.country.Code == country {
 			p.Markets, p.Country = append(p.Markets, m), name
@@ -125,13 +126,13 @@ func (v *visit) setMarkets(p *collectPage, who *account.Session, country string)
 // showCollect answers with the form.
 func (v *visit) showCollect(status int, p *collectPage) error {
 	var err error
-	if p.Mine, err = v.readMine(v.session.Person.ID, recentMine); err != nil {
+	if p.Mine, err = v.readMine(v.Session.Person.ID, recentMine); err != nil {
 		return err
 	}
 	if status == http.StatusOK {
-		return v.page("collect", p)
+		return v.Page("collect", p)
 	}
-	v.render(status, "collect", p)
+	v.Render(status, "collect", p)
 	return nil
 }
 
@@ -142,11 +143,11 @@ func (v *visit) deskMarkets(who *account.Session) (out []*deskMarket) {
 		if !who.Enabled(m.Code) {
 			continue
 		}
-		offer := v.k.Collector.Offer(v.client, m)
+		offer := v.Console.Collector.Offer(v.Client, m)
 		for i := range m.Markets {
 			k := &m.Markets[i]
 			c, ok := till.CountryOf(k.Country)
-			if !ok || !offer.Served[i] || v.profile.Country != "" && k.Country != v.profile.Country {
+			if !ok || !offer.Served[i] || v.Profile.Country != "" && k.Country != v.Profile.Country {
 				continue
 			}
 			d := &deskMarket{market: market{m, c, k.Currency}, limits: k, Name: m.Name, Calling: "+" + c.CallingCode}
@@ -157,7 +158,7 @@ func (v *visit) deskMarkets(who *account.Session) (out []*deskMarket) {
 	for _, d := range out {
 		for _, other := range out {
 			if other != d && other.method == d.method && other.country == d.country {
-				d.Name = methodName(d.method.Code, d.currency) // one method in two currencies
+				d.Name = shell.MethodName(d.method.Code, d.currency) // one method in two currencies
 			}
 		}
 	}
@@ -193,12 +194,12 @@ func (p *collectPage) WrongOf(field string) string {
 // askAgain fills in what was asked for before, once that has ended. Whoever asked
 // sees the whole number again: they typed it.
 func (v *visit) askAgain(p *collectPage, who *account.Session) error {
-	id, err := till.ParseID(v.r.URL.Query().Get("again"))
+	id, err := till.ParseID(v.R.URL.Query().Get("again"))
 	if err != nil {
 		return nil
 	}
 	pay, person, err := v.readDesk(id)
-	if till.ErrorCode(err) == till.CodePaymentNotFound || err == nil && (person != v.session.Person.ID || !pay.Status.Final() || pay.Credited()) {
+	if till.ErrorCode(err) == till.CodePaymentNotFound || err == nil && (person != v.Session.Person.ID || !pay.Status.Final() || pay.Credited()) {
 		return nil
 	}
 	if err != nil {
@@ -206,7 +207,7 @@ func (v *visit) askAgain(p *collectPage, who *account.Session) error {
 	}
 	v.setMarkets(p, who, pay.Country)
 	p.choose(pay.Method + "." + pay.Country + "." + pay.Amount.Currency)
-	p.Amount, p.Reference = look.Amount(v.words.Lang(), pay.Amount), pay.Reference
+	p.Amount, p.Reference = look.Amount(v.Words.Lang(), pay.Amount), pay.Reference
 	if c, ok := till.CountryOf(pay.Country); ok {
 		p.Phone = localPhone(pay.Phone, c)
 	}
@@ -215,8 +216,8 @@ func (v *visit) askAgain(p *collectPage, who *account.Session) error {
 
 // readDesk reads a payment, and who asked for it at the counter.
 func (v *visit) readDesk(id till.ID) (pay *store.PaymentRow, person till.ID, err error) {
-	err = v.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		if pay, err = tx.Payment(ctx, store.Ref{Client: v.client.ID, ID: id}); err != nil {
+	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
+		if pay, err = tx.Payment(ctx, store.Ref{Client: v.Client.ID, ID: id}); err != nil {
 			return err
 		}
 		person, err = v.deskPerson(ctx, tx, pay)
@@ -230,18 +231,18 @@ func (v *visit) deskPerson(ctx context.Context, tx *store.Tx, pay *store.Payment
 	if err != nil {
 		return till.ID{}, nil // a key in another spelling is no form's
 	}
-	return tx.DeskPerson(ctx, v.client.ID, key)
+	return tx.DeskPerson(ctx, v.Client.ID, key)
 }
 
 // postCollect is POST /c/{client}/collect: it asks the customer by the function
 // that the API calls. A number that the form has not shown in full is shown
 // first: it is never repaired without a word.
 func (v *visit) postCollect() error {
-	who, err := v.k.Accounts.Open(v.r.Context(), v.client.ID)
+	who, err := v.Console.Accounts.Open(v.R.Context(), v.Client.ID)
 	if err != nil {
 		return err
 	}
-	field := v.r.PostFormValue
+	field := v.R.PostFormValue
 	key := strings.Split(field("market")+"..", ".")
 	p := v.newCollect(who, key[1])
 	p.choose(field("market"))
@@ -257,12 +258,12 @@ func (v *visit) postCollect() error {
 		p.Sure = asked
 		return v.showCollect(http.StatusOK, p)
 	}
-	created, err := v.k.Collector.CreateAtDesk(v.r.Context(), engine.Client{Client: who.Client, Enabled: who.Enabled, Fees: who.Fees(), Actor: v.session.Actor(),
-		Full: who.CheckTestQuota(v.k.TestQuota)}, v.session.Person.ID, deskRequest(p, asked))
+	created, err := v.Console.Collector.CreateAtDesk(v.R.Context(), engine.Client{Client: who.Client, Enabled: who.Enabled, Fees: who.Fees(), Actor: v.Session.Actor(),
+		Full: who.CheckTestQuota(v.Console.TestQuota)}, v.Session.Person.ID, deskRequest(p, asked))
 	if err != nil {
 		return v.collectFailed(p, err)
 	}
-	return v.redirect(v.clientPath("/collect/" + created.Payment.ID.String()))
+	return v.Redirect(v.ClientPath("/collect/" + created.Payment.ID.String()))
 }
 
 // bounded returns what was typed, cut where no field of the form goes.
@@ -276,7 +277,7 @@ func bounded(s string) string {
 
 // checkCollect returns what the form asks for, or fills in what is wrong.
 func (v *visit) checkCollect(p *collectPage) *sure {
-	t, m := v.words.T, p.Chosen
+	t, m := v.Words.T, p.Chosen
 	if m == nil {
 		return nil // the page says that there is no method
 	}
@@ -305,10 +306,10 @@ func (v *visit) checkCollect(p *collectPage) *sure {
 func (v *visit) wrongPhone(p *collectPage, phone string) string {
 	for _, other := range p.Markets {
 		if good, _ := other.method.CheckPhone(other.country, phone); good && other.country == p.Chosen.country {
-			return v.words.T("collect.other_phone", "phone", look.Phone(phone), "name", other.Name)
+			return v.Words.T("collect.other_phone", "phone", look.Phone(phone), "name", other.Name)
 		}
 	}
-	return v.words.T("collect.wrong_phone", "name", p.Chosen.Name, "example", look.Phone(p.Chosen.method.PhoneExample(p.Chosen.country)))
+	return v.Words.T("collect.wrong_phone", "name", p.Chosen.Name, "example", look.Phone(p.Chosen.method.PhoneExample(p.Chosen.country)))
 }
 
 // deskRequest returns what the API would have been sent.
@@ -329,7 +330,7 @@ func deskRequest(p *collectPage, s *sure) *collect.Request {
 // what to do.
 func (v *visit) collectFailed(p *collectPage, err error) error {
 	var e *till.Error
-	t := v.words.T
+	t := v.Words.T
 	if !errors.As(err, &e) {
 		e = &till.Error{}
 	}
@@ -344,20 +345,20 @@ func (v *visit) collectFailed(p *collectPage, err error) error {
 		if p.Earlier, err = v.earlierDesk(p.Key); err != nil {
 			return err
 		}
-		p.Key = till.NewID(v.now).String()
+		p.Key = till.NewID(v.Now).String()
 		p.Problems = append(p.Problems, problem{"", t("collect.used")})
 		return v.showCollect(http.StatusOK, p)
 	case till.CodeMethodUnavailable:
 		p.Problems = append(p.Problems, problem{"market", t("collect.unavailable", "name", p.Chosen.Name)})
 		return v.showCollect(http.StatusOK, p)
 	}
-	if v.pageError(err) != errAway {
+	if v.PageError(err) != shell.ErrAway {
 		return err
 	}
-	v.k.Log.Warn("payment at the counter not created", "request_id", v.id, "error", err)
+	v.Console.Log.Warn("payment at the counter not created", "request_id", v.ID, "error", err)
 	p.Uncertain = t("collect.uncertain")
-	v.w.Header().Set("Retry-After", "2")
-	v.render(http.StatusServiceUnavailable, "collect", p) // the database is away: nothing more is read
+	v.W.Header().Set("Retry-After", "2")
+	v.Render(http.StatusServiceUnavailable, "collect", p) // the database is away: nothing more is read
 	return nil
 }
 
@@ -368,14 +369,14 @@ func (v *visit) earlierDesk(sent string) (path string, err error) {
 	if err != nil {
 		return "", nil
 	}
-	err = v.view(func(ctx context.Context, tx *store.Tx) error {
-		person, err := tx.DeskPerson(ctx, v.client.ID, key)
-		if err != nil || person != v.session.Person.ID {
+	err = v.View(func(ctx context.Context, tx *store.Tx) error {
+		person, err := tx.DeskPerson(ctx, v.Client.ID, key)
+		if err != nil || person != v.Session.Person.ID {
 			return err
 		}
-		pay, err := tx.PaymentByKey(ctx, v.client.ID, key)
+		pay, err := tx.PaymentByKey(ctx, v.Client.ID, key)
 		if pay != nil {
-			path = v.clientPath("/collect/" + pay.ID.String())
+			path = v.ClientPath("/collect/" + pay.ID.String())
 		}
 		return err
 	})
@@ -385,8 +386,8 @@ func (v *visit) earlierDesk(sent string) (path string, err error) {
 // earliestPayment is earliest for pages whose own permission is not about seeing
 // payments.
 func (v *visit) earliestPayment() till.Time {
-	if v.session.May(v.client, people.PaymentsSee) == people.Recent {
-		return v.now.Add(-people.RecentWindow)
+	if v.Session.May(v.Client, people.PaymentsSee) == people.Recent {
+		return v.Now.Add(-people.RecentWindow)
 	}
 	return 0
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"till"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 	"till/store/storetest"
@@ -141,7 +142,7 @@ func TestARequestThatWaitsAndOneThatEnds(t *testing.T) {
 	if a := w.do(request(http.MethodGet, w.path("/collect/"+other.String()), nil)); a.Code != http.StatusSeeOther || !strings.HasSuffix(a.Header().Get("Location"), "/payments/"+other.String()) {
 		t.Errorf("a program's payment: %d %s", a.Code, a.Header().Get("Location"))
 	}
-	w.console.now = func() till.Time { return w.store.Now().Add(3 * 24 * time.Hour) }
+	w.console.Now = func() till.Time { return w.store.Now().Add(3 * 24 * time.Hour) }
 	for _, path := range []string{to, w.path("/payments/" + id.String() + "/receipt")} {
 		if a := w.do(request(http.MethodGet, path, nil)); a.Code != http.StatusNotFound {
 			t.Errorf("a cashier sees %s after three days: %d", path, a.Code)
@@ -240,7 +241,7 @@ func TestReceipts(t *testing.T) {
 			t.Errorf("on paper %s the receipt is not %s", paper, want)
 		}
 	}
-	w.console.now = func() till.Time { return w.store.Now().Add(time.Hour) }
+	w.console.Now = func() till.Time { return w.store.Now().Add(time.Hour) }
 	if page := w.get(path); !strings.Contains(page, "copie") {
 		t.Error("an hour later it is no copy")
 	}
@@ -262,11 +263,11 @@ func TestADeveloperCollectsNoRealMoney(t *testing.T) {
 	if w.visitor.May(live, people.Collect) != people.None {
 		t.Fatal("a developer may")
 	}
-	if a := w.do(request(http.MethodGet, Prefix+"/c/"+live.ID.String()+"/collect", nil)); a.Code != http.StatusForbidden {
+	if a := w.do(request(http.MethodGet, shell.Prefix+"/c/"+live.ID.String()+"/collect", nil)); a.Code != http.StatusForbidden {
 		t.Errorf("the form: %d", a.Code)
 	}
 	w.visitor.Memberships[0].Role = till.RoleCashier
-	if a := w.do(request(http.MethodGet, Prefix+"/c/"+live.ID.String()+"/collect", nil)); a.Code != http.StatusOK || strings.Contains(a.Body.String(), "TEST") {
+	if a := w.do(request(http.MethodGet, shell.Prefix+"/c/"+live.ID.String()+"/collect", nil)); a.Code != http.StatusOK || strings.Contains(a.Body.String(), "TEST") {
 		t.Errorf("a cashier of a live merchant: %d", a.Code)
 	}
 }

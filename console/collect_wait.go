@@ -9,6 +9,7 @@ import (
 	"till"
 	"till/books"
 	"till/console/look"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 )
@@ -16,11 +17,11 @@ import (
 // waitPage is what became of a request at the counter: it waits, it is paid, or
 // it ended otherwise.
 type waitPage struct {
-	*Frame
+	*shell.Frame
 	Again    string
 	Amount   till.Money
 	Phone    string // whole while it waits, for whoever typed it
-	State    Chip
+	State    shell.Chip
 	Reason   string
 	Going    Going
 	Wallet   string // the method, as people call it
@@ -31,7 +32,7 @@ type waitPage struct {
 	Window   int64  // the customer's time, in seconds
 	Paid     bool
 	Ended    bool // it failed or expired: one may ask again
-	Facts    []Fact
+	Facts    []shell.Fact
 	Today    []string
 	Receipt  string
 	AskAgain string
@@ -46,90 +47,90 @@ const askingTime = 10 * time.Second
 // collected is GET /c/{client}/collect/{id}: the answer page of a request. What
 // was not asked for at the counter has its own page.
 func (v *visit) collected() error {
-	ref, err := v.ref("id")
+	ref, err := v.Ref("id")
 	if err != nil {
 		return err
 	}
 	if ref.ID.Time() < v.earliestPayment() {
-		return errNoPage
+		return shell.ErrNoPage
 	}
 	var story *books.Story
 	var person till.ID
 	var sums []store.DeskSum
-	err = v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
 		if story, err = books.ReadStory(ctx, tx, till.SubjectPayment, ref); err != nil {
 			return err
 		}
-		if person, err = v.deskPerson(ctx, tx, story.Payment); err != nil || person != v.session.Person.ID || !story.Payment.Credited() {
+		if person, err = v.deskPerson(ctx, tx, story.Payment); err != nil || person != v.Session.Person.ID || !story.Payment.Credited() {
 			return err
 		}
-		sums, err = tx.DeskSums(ctx, v.client.ID, person, v.clock.StartOfDay(v.now, 0))
+		sums, err = tx.DeskSums(ctx, v.Client.ID, person, v.Clock.StartOfDay(v.Now, 0))
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	if person.IsZero() {
-		return v.redirect(v.clientPath("/payments/" + ref.ID.String()))
+		return v.Redirect(v.ClientPath("/payments/" + ref.ID.String()))
 	}
-	return v.showWait(story, person == v.session.Person.ID, sums)
+	return v.showWait(story, person == v.Session.Person.ID, sums)
 }
 
 func (v *visit) showWait(story *books.Story, own bool, sums []store.DeskSum) error {
 	pay := story.Payment
 	id := pay.ID.String()
-	p := &waitPage{Again: v.clientPath("/collect/" + id), Amount: pay.Amount, Phone: maskPhone(pay.Phone), Wallet: methodName(pay.Method, ""),
-		Mine: v.clientPath("/collect/mine"), Payment: v.clientPath("/payments/" + id)}
+	p := &waitPage{Again: v.ClientPath("/collect/" + id), Amount: pay.Amount, Phone: maskPhone(pay.Phone), Wallet: shell.MethodName(pay.Method, ""),
+		Mine: v.ClientPath("/collect/mine"), Payment: v.ClientPath("/payments/" + id)}
 	p.State, p.Reason = v.paymentChip(pay)
 	p.State.Big = true
-	p.Frame = v.frame(p.State.Text+" "+look.Money(v.words.Lang(), pay.Amount), "menu.collect")
+	p.Frame = v.Frame(p.State.Text+" "+look.Money(v.Words.Lang(), pay.Amount), "menu.collect")
 	p.Modules = append(p.Modules, "counter.js")
 	rate := 0
-	if v.k.SubmitRate != nil {
-		rate = v.k.SubmitRate(pay.Connection, till.SubjectPayment)
+	if v.Console.SubmitRate != nil {
+		rate = v.Console.SubmitRate(pay.Connection, till.SubjectPayment)
 	}
 	why := story.Why(rate)
 	p.Going = v.going(story, why, p.State.Tone)
 	p.Paid = pay.Credited() && pay.ReversedAt.IsZero()
 	p.Ended = pay.Status.Final() && !pay.Credited() && !pay.Attention
-	p.Asking = !pay.Status.Final() && why.Next != books.Customer && v.now.Sub(pay.CreatedAt) < askingTime
-	p.Waiting = why.Code == books.WhyWaiting && v.now < why.Until
+	p.Asking = !pay.Status.Final() && why.Next != books.Customer && v.Now.Sub(pay.CreatedAt) < askingTime
+	p.Waiting = why.Code == books.WhyWaiting && v.Now < why.Until
 	if p.Waiting {
-		left := why.Until.Sub(v.now)
+		left := why.Until.Sub(v.Now)
 		p.Left, p.LeftText, p.Window = ringOf(left, pay.ApprovalWindow), clockOf(left), int64(pay.ApprovalWindow/time.Second)
 	}
 	if own && !pay.Status.Final() {
 		p.Phone = look.Phone(pay.Phone)
 	}
 	if p.Ended && own {
-		p.AskAgain = v.clientPath("/collect?again=" + id)
+		p.AskAgain = v.ClientPath("/collect?again=" + id)
 	}
 	if pay.Credited() {
 		v.paidFacts(p, story)
-		p.Receipt = v.clientPath("/payments/" + id + "/receipt")
+		p.Receipt = v.ClientPath("/payments/" + id + "/receipt")
 	}
 	for _, s := range sums {
-		p.Today = append(p.Today, v.words.T("collect.today", "n", s.Payments, "amount", s.Amount))
+		p.Today = append(p.Today, v.Words.T("collect.today", "n", s.Payments, "amount", s.Amount))
 	}
-	return v.page("collected", p)
+	return v.Page("collected", p)
 }
 
 // paidFacts fills in what a cashier tells the customer.
 func (v *visit) paidFacts(p *waitPage, s *books.Story) {
-	t, pay := v.words.T, s.Payment
-	add := func(name, value string) *Fact {
+	t, pay := v.Words.T, s.Payment
+	add := func(name, value string) *shell.Fact {
 		if value == "" {
-			return &Fact{}
+			return &shell.Fact{}
 		}
-		p.Facts = append(p.Facts, Fact{Name: name, Value: value})
+		p.Facts = append(p.Facts, shell.Fact{Name: name, Value: value})
 		return &p.Facts[len(p.Facts)-1]
 	}
 	add(t("fact.party_payment"), maskPhone(pay.Phone))
-	add(t("fact.method"), methodName(pay.Method, pay.Country))
+	add(t("fact.method"), shell.MethodName(pay.Method, pay.Country))
 	add(t("fact.reference"), pay.Reference)
 	add(t("fact.receipt"), pay.ProviderReference)
 	at := paidAt(s)
-	add(t("receipt.date"), v.clock.DateTime(at)).ISO = at.Std().Format(time.RFC3339)
+	add(t("receipt.date"), v.Clock.DateTime(at)).ISO = at.Std().Format(time.RFC3339)
 }
 
 // ringOf returns how many hundredths of a whole are left.
@@ -167,9 +168,9 @@ type minePart struct {
 
 // readMine reads what a person collected.
 func (v *visit) readMine(person till.ID, limit int) (*minePart, error) {
-	m := &minePart{Path: v.clientPath("/collect/mine")}
-	err := v.view(func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.DeskPayments(ctx, v.client.ID, person, v.now.Add(-people.RecentWindow), maxMine)
+	m := &minePart{Path: v.ClientPath("/collect/mine")}
+	err := v.View(func(ctx context.Context, tx *store.Tx) error {
+		rows, err := tx.DeskPayments(ctx, v.Client.ID, person, v.Now.Add(-people.RecentWindow), maxMine)
 		if err != nil {
 			return err
 		}
@@ -180,11 +181,11 @@ func (v *visit) readMine(person till.ID, limit int) (*minePart, error) {
 		}
 		m.Lines = v.paymentLines(rows[:min(limit, len(rows))])
 		for _, l := range m.Lines {
-			l.Path = v.clientPath("/collect/" + l.ID)
+			l.Path = v.ClientPath("/collect/" + l.ID)
 		}
-		sums, err := tx.DeskSums(ctx, v.client.ID, person, v.clock.StartOfDay(v.now, 0))
+		sums, err := tx.DeskSums(ctx, v.Client.ID, person, v.Clock.StartOfDay(v.Now, 0))
 		for _, s := range sums {
-			m.Today = append(m.Today, v.words.T("collect.today", "n", s.Payments, "amount", s.Amount))
+			m.Today = append(m.Today, v.Words.T("collect.today", "n", s.Payments, "amount", s.Amount))
 		}
 		return err
 	})
@@ -193,24 +194,24 @@ func (v *visit) readMine(person till.ID, limit int) (*minePart, error) {
 
 // minePage lists a person's collections of the last two days.
 type minePage struct {
-	*Frame
+	*shell.Frame
 	*minePart
 	Kind    string
 	Again   string
-	Who     string   // "": one's own
-	People  []Choice // whose the person may look at
-	Only    bool     // the open ones
-	OpenTab []Choice
+	Who     string         // "": one's own
+	People  []shell.Choice // whose the person may look at
+	Only    bool           // the open ones
+	OpenTab []shell.Choice
 	Collect string
 }
 
 // mine is GET /c/{client}/collect/mine. Whoever may read the audit log sees each
 // cashier's.
 func (v *visit) mine() error {
-	p := &minePage{Frame: v.frame(v.words.T("mine.title"), "menu.collect"), Kind: "payments", Again: v.r.URL.RequestURI(), Collect: v.clientPath("/collect"),
-		Only: v.r.URL.Query().Get("open") == "1"}
-	person, base := v.session.Person.ID, v.clientPath("/collect/mine")
-	if v.may(people.AuditSee) {
+	p := &minePage{Frame: v.Frame(v.Words.T("mine.title"), "menu.collect"), Kind: "payments", Again: v.R.URL.RequestURI(), Collect: v.ClientPath("/collect"),
+		Only: v.R.URL.Query().Get("open") == "1"}
+	person, base := v.Session.Person.ID, v.ClientPath("/collect/mine")
+	if v.May(people.AuditSee) {
 		var err error
 		if person, err = v.cashiers(p, base); err != nil {
 			return err
@@ -225,11 +226,11 @@ func (v *visit) mine() error {
 		v.setDays(p.Lines)
 	}
 	who := ""
-	if person != v.session.Person.ID {
+	if person != v.Session.Person.ID {
 		who = "who=" + person.String()
 	}
-	p.OpenTab = []Choice{{v.words.T("mine.all"), address(base, who), !p.Only}, {v.words.T("mine.open"), address(base, "open=1", who), p.Only}}
-	return v.page("mine", p)
+	p.OpenTab = []shell.Choice{{Text: v.Words.T("mine.all"), Path: address(base, who), Current: !p.Only}, {Text: v.Words.T("mine.open"), Path: address(base, "open=1", who), Current: p.Only}}
+	return v.Page("mine", p)
 }
 
 func address(base string, parts ...string) string {
@@ -243,24 +244,24 @@ func address(base string, parts ...string) string {
 // cashiers fills in whose collections can be looked at, and returns the chosen
 // person.
 func (v *visit) cashiers(p *minePage, base string) (till.ID, error) {
-	person := v.session.Person.ID
-	all, err := v.k.People.Colleagues(v.r.Context(), v.client)
+	person := v.Session.Person.ID
+	all, err := v.Console.People.Colleagues(v.R.Context(), v.Client)
 	if err != nil {
 		return person, err
 	}
-	chosen, _ := till.ParseID(v.r.URL.Query().Get("who")) // none if it is not an id
+	chosen, _ := till.ParseID(v.R.URL.Query().Get("who")) // none if it is not an id
 	for _, c := range all {
 		if _, desk := people.RuleOf(people.Collect).Grants[c.Role]; !desk {
 			continue
 		}
 		path := address(base, "who="+c.Person.ID.String())
-		if c.Person.ID == v.session.Person.ID {
+		if c.Person.ID == v.Session.Person.ID {
 			path = base
 		}
 		if c.Person.ID == chosen && chosen != person {
 			person, p.Who = chosen, c.Person.Name
 		}
-		p.People = append(p.People, Choice{Text: c.Person.Name, Path: path})
+		p.People = append(p.People, shell.Choice{Text: c.Person.Name, Path: path})
 	}
 	for i := range p.People {
 		p.People[i].Current = p.Who != "" && p.People[i].Text == p.Who || p.Who == "" && p.People[i].Path == base

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"till/console/look"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 )
@@ -21,10 +22,10 @@ func (v *visit) payoutsCSV() error {
 // listCSV writes what a list shows as a table. Phones are masked, unless they are
 // asked for whole.
 func (v *visit) listCSV(kind string, f *filter, read reader, whole bool) error {
-	if !v.may(people.Export) {
+	if !v.May(people.Export) {
 		return &people.Refusal{Code: people.NotAllowed, Need: people.Export}
 	}
-	leave, err := v.enterTable()
+	leave, err := v.EnterTable()
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func (v *visit) listCSV(kind string, f *filter, read reader, whole bool) error {
 	defer release()
 	table := [][]string{{"id", "created_utc", "created_local", "zone", "state", "amount", "currency", kind[:len(kind)-1] + "_phone", "method", "reference", "receipt"}}
 	var lines []*Line
-	err = v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
 		lines, err = v.readAllLines(ctx, tx, kind, f, read)
 		return err
 	})
@@ -47,7 +48,7 @@ func (v *visit) listCSV(kind string, f *filter, read reader, whole bool) error {
 	for _, l := range lines {
 		table = append(table, v.csvRow(l, whole))
 	}
-	if err := v.k.People.NoteAct(v.r.Context(), v.session, v.client, people.Act{Action: "export." + kind, Detail: look.Count(look.English, int64(len(lines))) + " rows, phones " + phones}); err != nil {
+	if err := v.Console.People.NoteAct(v.R.Context(), v.Session, v.Client, people.Act{Action: "export." + kind, Detail: look.Count(look.English, int64(len(lines))) + " rows, phones " + phones}); err != nil {
 		return err
 	}
 	release() // whoever reads slowly must not hold it
@@ -64,14 +65,14 @@ func (v *visit) readAllLines(ctx context.Context, tx *store.Tx, kind string, f *
 		return v.examinedLines(ctx, tx, kind, v.examined(cases, kind == "payouts"))
 	}
 	want := f.store()
-	if want.To == 0 || want.To > v.now {
-		want.To = v.now
+	if want.To == 0 || want.To > v.Now {
+		want.To = v.Now
 	}
 	switch long, err := tooMany(ctx, tx, want, read); {
 	case err != nil:
 		return nil, err
 	case long:
-		return nil, errLongCSV
+		return nil, shell.ErrLongCSV
 	}
 	most := int64(maxCSVRows)
 	if f.State == openState {
@@ -83,7 +84,7 @@ func (v *visit) readAllLines(ctx context.Context, tx *store.Tx, kind string, f *
 			return nil, err
 		}
 		if total > most {
-			return nil, errLongCSV
+			return nil, shell.ErrLongCSV
 		}
 		if all = append(all, lines...); len(lines) < csvSlice {
 			return all, nil
@@ -96,5 +97,5 @@ func (v *visit) csvRow(l *Line, whole bool) []string {
 	if whole {
 		phone = l.phone
 	}
-	return []string{l.ID, l.At.String(), v.clock.Local(l.At), v.clock.Zone.String(), l.State.Text, plainAmount(l.Amount), l.Amount.Currency, phone, l.Method, l.Reference, l.Receipt}
+	return []string{l.ID, l.At.String(), v.Clock.Local(l.At), v.Clock.Zone.String(), l.State.Text, plainAmount(l.Amount), l.Amount.Currency, phone, l.Method, l.Reference, l.Receipt}
 }

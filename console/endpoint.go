@@ -11,6 +11,7 @@ import (
 
 	"till"
 	"till/console/look"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 	"till/webhook"
@@ -18,23 +19,23 @@ import (
 
 // endpointPage is one endpoint with its deliveries.
 type endpointPage struct {
-	*Frame
+	*shell.Frame
 	Done, Refused string
 	*endpointView
 	Lines   []*deliveryLine
-	Tabs    []Choice
+	Tabs    []shell.Choice
 	Range   *RangePicker
 	Wide    string // the whole time, if a part of it has nothing
 	Older   string // the address of the deliveries before these
 	Newer   string
-	Facts   []Fact
+	Facts   []shell.Fact
 	Form    *endpointForm // nil: the person may not change it
 	Resend  bool
 	LastSeq int64
 	Again   string
 	Back    string
 	Act     string
-	Proof   *proofForm
+	Proof   *shell.ProofForm
 }
 
 // deliveryLine is what became of an event at an endpoint, in a list.
@@ -43,7 +44,7 @@ type deliveryLine struct {
 	Day   string
 	At    till.Time
 	Time  string
-	State Chip
+	State shell.Chip
 	Kind  string
 	Path  string
 	End   string // "event 1040"
@@ -53,13 +54,13 @@ type deliveryLine struct {
 
 // endpoint reads the endpoint of the path.
 func (v *visit) endpoint(ctx context.Context, tx *store.Tx) (*store.Endpoint, error) {
-	ref, err := v.ref("endpoint")
+	ref, err := v.Ref("endpoint")
 	if err != nil {
 		return nil, err
 	}
 	e, err := tx.Endpoint(ctx, ref)
 	if err == nil && e == nil {
-		err = errNoPage
+		err = shell.ErrNoPage
 	}
 	return e, err
 }
@@ -73,7 +74,7 @@ func (v *visit) webhookEndpoint() error {
 	if err != nil {
 		return err
 	}
-	return v.page("endpoint", p)
+	return v.Page("endpoint", p)
 }
 
 func (v *visit) endpointPage() (*endpointPage, error) {
@@ -82,10 +83,10 @@ func (v *visit) endpointPage() (*endpointPage, error) {
 		return nil, err
 	}
 	f := v.readFilterOf(path, statusWords(deliveryFilters[1:]), "all")
-	before, _ := strconv.ParseInt(v.r.URL.Query().Get("before"), 10, 64) // what is no number is the newest
-	p := &endpointPage{Back: v.clientPath("/webhooks"), Again: v.r.URL.RequestURI(), Resend: v.may(people.WebhooksResend), Act: v.newAct()}
+	before, _ := strconv.ParseInt(v.R.URL.Query().Get("before"), 10, 64) // what is no number is the newest
+	p := &endpointPage{Back: v.ClientPath("/webhooks"), Again: v.R.URL.RequestURI(), Resend: v.May(people.WebhooksResend), Act: v.NewAct()}
 	var next int64
-	err = v.view(func(ctx context.Context, tx *store.Tx) error {
+	err = v.View(func(ctx context.Context, tx *store.Tx) error {
 		e, err := v.endpoint(ctx, tx)
 		if err != nil {
 			return err
@@ -96,7 +97,7 @@ func (v *visit) endpointPage() (*endpointPage, error) {
 		}
 		p.endpointView, p.LastSeq = views[0], e.LastEvent
 		want := webhook.DeliveryFilter{Status: store.DeliveryStatus(f.State), From: f.From, To: f.To, Before: max(before, 0)}
-		deliveries, n, err := webhook.ListDeliveries(ctx, tx, e, v.requester(), want, pageSize)
+		deliveries, n, err := webhook.ListDeliveries(ctx, tx, e, v.Requester(), want, pageSize)
 		next = n
 		p.Lines = v.deliveryLines(e, deliveries)
 		return err
@@ -105,10 +106,10 @@ func (v *visit) endpointPage() (*endpointPage, error) {
 		return nil, err
 	}
 	p.State.Big = true
-	p.Frame = v.frame(v.words.T("hooks.title", "host", p.Host), "menu.webhooks")
-	_, p.Refused = v.told()
+	p.Frame = v.Frame(v.Words.T("hooks.title", "host", p.Host), "menu.webhooks")
+	_, p.Refused = v.Outcome()
 	for _, s := range deliveryFilters {
-		p.Tabs = append(p.Tabs, Choice{v.words.T("hooks.show_" + cmp.Or(string(s), "all")), f.path("state", string(s)), string(s) == f.State})
+		p.Tabs = append(p.Tabs, shell.Choice{Text: v.Words.T("hooks.show_" + cmp.Or(string(s), "all")), Path: f.path("state", string(s)), Current: string(s) == f.State})
 	}
 	p.Range = v.rangePicker(p.Frame, f, f.Kept(), f.path)
 	if p.Range.On && len(p.Lines) == 0 {
@@ -120,9 +121,9 @@ func (v *visit) endpointPage() (*endpointPage, error) {
 	if before > 0 {
 		p.Newer = f.path()
 	}
-	if v.may(people.WebhooksManage) {
+	if v.May(people.WebhooksManage) {
 		p.Form = v.endpointForm(p.Path+"/edit", p.Endpoint)
-		if p.Proof, err = v.proofForm(); err != nil {
+		if p.Proof, err = v.ProofForm(); err != nil {
 			return nil, err
 		}
 		if p.Proof != nil {
@@ -135,10 +136,10 @@ func (v *visit) endpointPage() (*endpointPage, error) {
 
 // endpointFacts fills in what the endpoint is.
 func (v *visit) endpointFacts(p *endpointPage) {
-	t, e := v.words.T, p.Endpoint
+	t, e := v.Words.T, p.Endpoint
 	add := func(key, value string) {
 		if value != "" {
-			p.Facts = append(p.Facts, Fact{Name: t(key), Value: value})
+			p.Facts = append(p.Facts, shell.Fact{Name: t(key), Value: value})
 		}
 	}
 	add("hooks.description", e.Description)
@@ -147,13 +148,13 @@ func (v *visit) endpointFacts(p *endpointPage) {
 		events = strings.Join(e.Kinds(), ", ")
 	}
 	add("hooks.events", events)
-	add("hooks.backlog", look.Count(v.words.Lang(), e.Backlog))
+	add("hooks.backlog", look.Count(v.Words.Lang(), e.Backlog))
 	if !e.LastSuccessAt.IsZero() {
-		add("hooks.success", v.clock.DateTime(e.LastSuccessAt))
+		add("hooks.success", v.Clock.DateTime(e.LastSuccessAt))
 	}
-	add("hooks.made", v.clock.DateTime(e.CreatedAt))
-	if e.OldUntil > v.now {
-		add("hooks.old_until", v.clock.DateTime(e.OldUntil))
+	add("hooks.made", v.Clock.DateTime(e.CreatedAt))
+	if e.OldUntil > v.Now {
+		add("hooks.old_until", v.Clock.DateTime(e.OldUntil))
 	}
 }
 
@@ -166,42 +167,42 @@ func (v *visit) deliveryLines(e *store.Endpoint, all []*webhook.DeliveryView) []
 			l.At = d.Last.SentAt
 		}
 		l.ID = strconv.FormatInt(d.Sequence, 10) + string(d.Kind)
-		l.Time, l.Path = v.clock.Time(l.At), v.clientPath("/webhooks/"+e.ID.String()+"/events/"+strconv.FormatInt(d.Sequence, 10))
+		l.Time, l.Path = v.Clock.Time(l.At), v.ClientPath("/webhooks/"+e.ID.String()+"/events/"+strconv.FormatInt(d.Sequence, 10))
 		if d.Kind != store.DeliverTest {
-			l.End = v.words.T("line.event", "n", strconv.FormatInt(d.Sequence, 10))
+			l.End = v.Words.T("line.event", "n", strconv.FormatInt(d.Sequence, 10))
 		}
 		if d.Kind != store.DeliverEvent {
-			l.Why = v.words.T("hooks.kind_" + string(d.Kind))
+			l.Why = v.Words.T("hooks.kind_" + string(d.Kind))
 		}
-		if i == 0 || !v.clock.SameDay(l.At, out[i-1].At) {
-			l.Day = v.clock.Day(l.At, v.now)
+		if i == 0 || !v.Clock.SameDay(l.At, out[i-1].At) {
+			l.Day = v.Clock.Day(l.At, v.Now)
 		}
 		out[i] = l
 	}
 	return out
 }
 
-func (v *visit) deliveryChip(d *webhook.DeliveryView) Chip {
-	text := v.words.T("delivery." + string(d.Status))
+func (v *visit) deliveryChip(d *webhook.DeliveryView) shell.Chip {
+	text := v.Words.T("delivery." + string(d.Status))
 	switch d.Status {
 	case store.DeliveryDelivered:
-		return Chip{Tone: "paid", Icon: "check", Text: text}
+		return shell.Chip{Tone: "paid", Icon: "check", Text: text}
 	case store.DeliveryPending:
 		if d.Attempts > 0 {
-			return Chip{Tone: "failed", Icon: "turn", Text: v.words.T("hooks.retried")}
+			return shell.Chip{Tone: "failed", Icon: "turn", Text: v.Words.T("hooks.retried")}
 		}
-		return Chip{Tone: "pending", Icon: "clock", Text: text}
+		return shell.Chip{Tone: "pending", Icon: "clock", Text: text}
 	case store.DeliverySuperseded:
-		return Chip{Tone: "ended", Icon: "right", Text: text}
+		return shell.Chip{Tone: "ended", Icon: "right", Text: text}
 	case store.DeliveryDisabled:
-		return Chip{Tone: "ended", Icon: "bar", Text: text}
+		return shell.Chip{Tone: "ended", Icon: "bar", Text: text}
 	}
-	return Chip{Tone: "failed", Icon: "cross", Text: text}
+	return shell.Chip{Tone: "failed", Icon: "cross", Text: text}
 }
 
 // deliverySay says what was answered, how often it was tried and when next.
 func (v *visit) deliverySay(d *webhook.DeliveryView) string {
-	t, parts := v.words.T, []string(nil)
+	t, parts := v.Words.T, []string(nil)
 	if a := &d.Last; !a.SentAt.IsZero() {
 		parts = append(parts, v.attemptSay(a))
 	} else if d.Status == store.DeliveryDelivered {
@@ -211,23 +212,23 @@ func (v *visit) deliverySay(d *webhook.DeliveryView) string {
 		parts = append(parts, t("hooks.attempt", "n", d.Attempts, "most", webhook.MaxAttempts))
 	}
 	if d.HasRow && d.Status == store.DeliveryPending {
-		parts = append(parts, t("hooks.next", "t", v.clock.Moment(max(d.DueAt, v.now), v.now)))
+		parts = append(parts, t("hooks.next", "t", v.Clock.Moment(max(d.DueAt, v.Now), v.Now)))
 	}
 	return strings.Join(parts, " · ")
 }
 
 // attemptSay says what one attempt was answered: "500 after 212 ms".
 func (v *visit) attemptSay(a *store.DeliveryAttempt) string {
-	took := look.Count(v.words.Lang(), a.Took.Round(time.Millisecond).Milliseconds())
+	took := look.Count(v.Words.Lang(), a.Took.Round(time.Millisecond).Milliseconds())
 	if a.Code != 0 {
-		return v.words.T("hooks.answered", "code", strconv.Itoa(a.Code), "ms", took)
+		return v.Words.T("hooks.answered", "code", strconv.Itoa(a.Code), "ms", took)
 	}
-	return v.words.T("hooks.unanswered", "why", v.words.T("problem."+a.Problem), "ms", took)
+	return v.Words.T("hooks.unanswered", "why", v.Words.T("problem."+a.Problem), "ms", took)
 }
 
 // deliveryPage is one event at one endpoint.
 type deliveryPage struct {
-	*Frame
+	*shell.Frame
 	Done, Refused string
 	Endpoint      *endpointView
 	Event         *store.EventRow // nil: the log has none, of a test
@@ -237,7 +238,7 @@ type deliveryPage struct {
 	Body          string
 	Subject       string // the address of its payment or payout
 	SubjectKind   string
-	Facts         []Fact
+	Facts         []shell.Fact
 	Resend        bool
 	Back          string
 	Again         string
@@ -246,7 +247,7 @@ type deliveryPage struct {
 // deliveryBox is one delivery of the event.
 type deliveryBox struct {
 	Title   string
-	State   Chip
+	State   shell.Chip
 	Say     string
 	Why     string // in a plain sentence
 	Headers string
@@ -258,18 +259,18 @@ type deliveryBox struct {
 
 // webhookEvent is GET /c/{client}/webhooks/{endpoint}/events/{n}.
 func (v *visit) webhookEvent() error {
-	n, err := strconv.ParseInt(v.r.PathValue("n"), 10, 64)
+	n, err := strconv.ParseInt(v.R.PathValue("n"), 10, 64)
 	if err != nil || n < 0 {
-		return errNoPage
+		return shell.ErrNoPage
 	}
-	p := &deliveryPage{Resend: v.may(people.WebhooksResend), Again: v.r.URL.RequestURI()}
+	p := &deliveryPage{Resend: v.May(people.WebhooksResend), Again: v.R.URL.RequestURI()}
 	var e *store.Endpoint
 	var all []*webhook.DeliveryView
-	err = v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
 		if e, err = v.endpoint(ctx, tx); err != nil {
 			return err
 		}
-		events, err := tx.EventBodiesAt(ctx, v.client.ID, []int64{n})
+		events, err := tx.EventBodiesAt(ctx, v.Client.ID, []int64{n})
 		if err != nil {
 			return err
 		}
@@ -283,10 +284,10 @@ func (v *visit) webhookEvent() error {
 		return err
 	}
 	if p.Event == nil && len(all) == 0 {
-		return errNoPage
+		return shell.ErrNoPage
 	}
 	p.Endpoint = v.endpointView(e, nil)
-	p.Back, p.Number = p.Endpoint.Path, v.words.T("line.event", "n", strconv.FormatInt(n, 10))
+	p.Back, p.Number = p.Endpoint.Path, v.Words.T("line.event", "n", strconv.FormatInt(n, 10))
 	p.Kind = string(till.EndpointTest)
 	if p.Event != nil {
 		p.Kind = string(p.Event.Kind)
@@ -295,15 +296,15 @@ func (v *visit) webhookEvent() error {
 	for _, d := range all {
 		b := v.deliveryBox(d)
 		if p.Event != nil && d.Kind != store.DeliverTest && b.Headers != "" {
-			if signature := v.k.Endpoints.SignatureOf(e, d.EventID, d.Last.SentAt, p.Event.AppendJSON(nil)); signature != "" {
+			if signature := v.Console.Endpoints.SignatureOf(e, d.EventID, d.Last.SentAt, p.Event.AppendJSON(nil)); signature != "" {
 				b.Headers += "\nwebhook-signature: " + signature
 			}
 		}
 		p.Deliveries = append(p.Deliveries, b)
 	}
-	p.Frame = v.frame(p.Kind+" · "+p.Number, "menu.webhooks")
-	_, p.Refused = v.told()
-	return v.page("delivery", p)
+	p.Frame = v.Frame(p.Kind+" · "+p.Number, "menu.webhooks")
+	_, p.Refused = v.Outcome()
+	return v.Page("delivery", p)
 }
 
 // describeEvent fills in the event's body and what it is about.
@@ -311,12 +312,12 @@ func (v *visit) describeEvent(p *deliveryPage) {
 	ev := p.Event
 	p.Body = readableBody(ev.AppendJSON(nil))
 	switch {
-	case ev.Payout != nil && v.may(people.WalletsSee):
-		p.Subject, p.SubjectKind = v.clientPath("/payouts/"+ev.SubjectID.String()), "payout"
+	case ev.Payout != nil && v.May(people.WalletsSee):
+		p.Subject, p.SubjectKind = v.ClientPath("/payouts/"+ev.SubjectID.String()), "payout"
 	case ev.Payment != nil:
-		p.Subject, p.SubjectKind = v.clientPath("/payments/"+ev.SubjectID.String()), "payment"
+		p.Subject, p.SubjectKind = v.ClientPath("/payments/"+ev.SubjectID.String()), "payment"
 	}
-	p.Facts = []Fact{{Name: v.words.T("hooks.event_at"), Value: v.clock.DateTime(ev.CreatedAt), ISO: p.ISO(ev.CreatedAt)}, {Name: v.words.T("hooks.event_id"), Value: ev.ID().String()}}
+	p.Facts = []shell.Fact{{Name: v.Words.T("hooks.event_at"), Value: v.Clock.DateTime(ev.CreatedAt), ISO: p.ISO(ev.CreatedAt)}, {Name: v.Words.T("hooks.event_id"), Value: ev.ID().String()}}
 }
 
 // phoneMember is a phone in a body.
@@ -348,17 +349,17 @@ func maskDigits(text string) string {
 }
 
 func (v *visit) deliveryBox(d *webhook.DeliveryView) *deliveryBox {
-	b := &deliveryBox{Title: v.words.T("hooks.kind_" + string(d.Kind)), State: v.deliveryChip(d), Say: v.deliverySay(d), At: d.Last.SentAt, Code: d.Last.Code}
+	b := &deliveryBox{Title: v.Words.T("hooks.kind_" + string(d.Kind)), State: v.deliveryChip(d), Say: v.deliverySay(d), At: d.Last.SentAt, Code: d.Last.Code}
 	a := &d.Last
 	if a.SentAt.IsZero() {
 		return b
 	}
-	b.When = v.clock.DateTime(a.SentAt)
+	b.When = v.Clock.DateTime(a.SentAt)
 	b.Headers = "POST " + (&endpointView{Endpoint: &store.Endpoint{Endpoint: till.Endpoint{URL: a.URL}}}).ShownURL() + "\nwebhook-id: " + d.EventID.String() +
 		"\nwebhook-timestamp: " + strconv.FormatInt(a.SentAt.Std().Unix(), 10)
 	b.Answer = maskDigits(a.Text)
 	if why := webhook.AttemptTrouble(a); why != webhook.TroubleNone {
-		b.Why = v.words.T("trouble."+string(why), "code", a.Code, "host", hostOf(a.URL))
+		b.Why = v.Words.T("trouble."+string(why), "code", a.Code, "host", hostOf(a.URL))
 	}
 	return b
 }

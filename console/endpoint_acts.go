@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"till"
+	"till/console/shell"
 	"till/store"
 	"till/webhook"
 )
@@ -16,8 +17,8 @@ import (
 
 // endpointID returns the endpoint of the path, and where its page is.
 func (v *visit) endpointID() (till.ID, string, error) {
-	ref, err := v.ref("endpoint")
-	return ref.ID, v.clientPath("/webhooks/" + ref.ID.String()), err
+	ref, err := v.Ref("endpoint")
+	return ref.ID, v.ClientPath("/webhooks/" + ref.ID.String()), err
 }
 
 // postEndpointEdit is POST …/webhooks/{endpoint}/edit.
@@ -27,16 +28,16 @@ func (v *visit) postEndpointEdit() error {
 		return err
 	}
 	r := v.readEndpoint()
-	_, err = v.k.Endpoints.Patch(v.r.Context(), v.client, id, r, v.requester())
+	_, err = v.Console.Endpoints.Patch(v.R.Context(), v.Client, id, r, v.Requester())
 	if err == nil {
-		return v.redirect(path + "?done=endpoint_changed")
+		return v.Redirect(path + "?done=endpoint_changed")
 	}
 	p, readErr := v.endpointPage()
 	if readErr != nil || p.Form == nil || !v.keep(p.Form, r, err) {
 		return errors.Join(readErr, err)
 	}
 	p.Again = p.Path
-	v.render(http.StatusUnprocessableEntity, "endpoint", p)
+	v.Render(http.StatusUnprocessableEntity, "endpoint", p)
 	return nil
 }
 
@@ -46,23 +47,23 @@ func (v *visit) postEndpointState() error {
 	if err != nil {
 		return err
 	}
-	on := v.r.PostFormValue("on") != ""
+	on := v.R.PostFormValue("on") != ""
 	if on {
-		if err := v.checkActive(); err != nil {
+		if err := v.CheckActive(); err != nil {
 			return err
 		}
 	}
-	_, err = v.k.Endpoints.Patch(v.r.Context(), v.client, id, &webhook.Request{Enabled: &on}, v.requester())
-	return v.after(path, map[bool]string{true: "endpoint_on", false: "endpoint_off"}[on], err)
+	_, err = v.Console.Endpoints.Patch(v.R.Context(), v.Client, id, &webhook.Request{Enabled: &on}, v.Requester())
+	return v.After(path, map[bool]string{true: "endpoint_on", false: "endpoint_off"}[on], err)
 }
 
 // postEndpointTest is POST …/webhooks/{endpoint}/test.
 func (v *visit) postEndpointTest() error {
 	id, path, err := v.endpointID()
 	if err == nil {
-		_, err = v.k.Endpoints.Test(v.r.Context(), v.client.ID, id, v.session.Actor())
+		_, err = v.Console.Endpoints.Test(v.R.Context(), v.Client.ID, id, v.Session.Actor())
 	}
-	return v.after(path, "endpoint_test", err)
+	return v.After(path, "endpoint_test", err)
 }
 
 // postEndpointAgain is POST …/webhooks/{endpoint}/again: one event, a range of
@@ -72,31 +73,31 @@ func (v *visit) postEndpointAgain() error {
 	if err != nil {
 		return err
 	}
-	if event := v.r.PostFormValue("event"); event != "" {
+	if event := v.R.PostFormValue("event"); event != "" {
 		named, err := till.ParseID(event)
 		if err != nil {
-			return errNoPage
+			return shell.ErrNoPage
 		}
-		_, err = v.k.Endpoints.Redeliver(v.r.Context(), v.client.ID, named, &id, v.requester())
-		return v.after(path+"/events/"+strconv.FormatInt(named.EventSequence(), 10), "sent_again", err)
+		_, err = v.Console.Endpoints.Redeliver(v.R.Context(), v.Client.ID, named, &id, v.Requester())
+		return v.After(path+"/events/"+strconv.FormatInt(named.EventSequence(), 10), "sent_again", err)
 	}
 	r := &webhook.Replay{}
-	if v.r.PostFormValue("failed") != "" {
+	if v.R.PostFormValue("failed") != "" {
 		failed := true
 		r.Failed = &failed
 	} else {
 		for name, to := range map[string]**int64{"from": &r.From, "to": &r.To} {
-			if text := strings.TrimSpace(v.r.PostFormValue(name)); text != "" {
+			if text := strings.TrimSpace(v.R.PostFormValue(name)); text != "" {
 				n, err := strconv.ParseInt(text, 10, 64)
 				if err != nil {
-					return v.redirect(path + "?refused=value_invalid")
+					return v.Redirect(path + "?refused=value_invalid")
 				}
 				*to = &n
 			}
 		}
 	}
-	_, err = v.k.Endpoints.Replay(v.r.Context(), v.client.ID, id, r, v.requester())
-	return v.after(path, "range_again", err)
+	_, err = v.Console.Endpoints.Replay(v.R.Context(), v.Client.ID, id, r, v.Requester())
+	return v.After(path, "range_again", err)
 }
 
 // postEndpointRotate is POST …/webhooks/{endpoint}/rotate.
@@ -105,25 +106,25 @@ func (v *visit) postEndpointRotate() error {
 	if err != nil {
 		return err
 	}
-	act, err := v.readAct()
+	act, err := v.ReadAct()
 	if err != nil {
 		return err
 	}
-	secret := webhook.Secret(v.seedOf(act)).Reveal()
+	secret := webhook.Secret(v.SeedOf(act)).Reveal()
 	var e *store.Endpoint
-	if err := v.view(func(ctx context.Context, tx *store.Tx) (err error) { e, err = v.endpoint(ctx, tx); return err }); err != nil {
+	if err := v.View(func(ctx context.Context, tx *store.Tx) (err error) { e, err = v.endpoint(ctx, tx); return err }); err != nil {
 		return err
 	}
-	if v.k.Endpoints.Holds(e, secret) && v.now.Sub(e.UpdatedAt) > shownAgain {
-		return v.redirect(path + "?refused=shown_once")
+	if v.Console.Endpoints.Holds(e, secret) && v.Now.Sub(e.UpdatedAt) > shell.ShownAgain {
+		return v.Redirect(path + "?refused=shown_once")
 	}
-	e, made, err := v.k.Endpoints.Rotate(v.r.Context(), v.client.ID, id, v.readOverlap(), &secret, v.requester())
+	e, made, err := v.Console.Endpoints.Rotate(v.R.Context(), v.Client.ID, id, v.ReadOverlap(), &secret, v.Requester())
 	if err != nil {
-		return v.after(path, "", err)
+		return v.After(path, "", err)
 	}
-	note := v.words.T("hooks.old_over")
-	if e.OldUntil > v.now {
-		note = v.words.T("hooks.old_signs", "t", v.clock.DateTime(e.OldUntil))
+	note := v.Words.T("hooks.old_over")
+	if e.OldUntil > v.Now {
+		note = v.Words.T("hooks.old_signs", "t", v.Clock.DateTime(e.OldUntil))
 	}
 	return v.showSecret(e, made, note)
 }
@@ -134,12 +135,12 @@ func (v *visit) postEndpointDelete() error {
 	if err != nil {
 		return err
 	}
-	if v.r.PostFormValue("sure") == "" {
-		err := v.view(func(ctx context.Context, tx *store.Tx) error { _, err := v.endpoint(ctx, tx); return err })
+	if v.R.PostFormValue("sure") == "" {
+		err := v.View(func(ctx context.Context, tx *store.Tx) error { _, err := v.endpoint(ctx, tx); return err })
 		if err != nil {
 			return err
 		}
-		return v.redirect(path)
+		return v.Redirect(path)
 	}
-	return v.after(v.clientPath("/webhooks"), "endpoint_deleted", v.k.Endpoints.Delete(v.r.Context(), v.client.ID, id, v.session.Actor()))
+	return v.After(v.ClientPath("/webhooks"), "endpoint_deleted", v.Console.Endpoints.Delete(v.R.Context(), v.Client.ID, id, v.Session.Actor()))
 }

@@ -4,54 +4,55 @@ import (
 	"html/template"
 
 	"till"
+	"till/console/shell"
 	"till/internal/qrcode"
 	"till/people"
 )
 
 // enterPage is GET /enter.
 type enterPage struct {
-	*Frame
+	*shell.Frame
 	To, Login, Wrong string
 	Stay, Nobody     bool
-	Passkey          *passkeyForm
+	Passkey          *shell.PasskeyForm
 	Demo             []people.DemoPerson
 	DemoToken        string
 }
 
 // enter is GET /enter.
-func (v *visit) enter() error { return v.showEnter(&enterPage{To: v.r.URL.Query().Get("to")}) }
+func (v *visit) enter() error { return v.showEnter(&enterPage{To: v.R.URL.Query().Get("to")}) }
 
 func (v *visit) showEnter(p *enterPage) error {
-	ctx := v.r.Context()
-	p.Frame = v.frame(v.words.T("enter.title"), "")
+	ctx := v.R.Context()
+	p.Frame = v.Frame(v.Words.T("enter.title"), "")
 	p.Frame.Modules = []string{"passkey.js"}
 	if p.To != "" {
-		p.To = ownPath(p.To)
+		p.To = shell.OwnPath(p.To)
 	}
-	if p.DemoToken = v.k.People.DemoToken(v.from); p.DemoToken != "" {
-		p.Demo = v.k.People.DemoPeople()
+	if p.DemoToken = v.Console.People.DemoToken(v.From); p.DemoToken != "" {
+		p.Demo = v.Console.People.DemoPeople()
 	}
-	there, err := v.k.People.Any(ctx)
+	there, err := v.Console.People.Any(ctx)
 	if err != nil {
 		return err
 	}
 	p.Nobody = !there
-	if there && v.k.People.CanPasskey() {
-		c, err := v.k.People.BeginPasskeySignIn(ctx)
+	if there && v.Console.People.CanPasskey() {
+		c, err := v.Console.People.BeginPasskeySignIn(ctx)
 		if err != nil {
 			return err
 		}
-		p.Passkey = ceremonyForm(c)
+		p.Passkey = shell.CeremonyForm(c)
 	}
-	return v.page("enter", p)
+	return v.Page("enter", p)
 }
 
 // postEnter is POST /enter: login and password.
 func (v *visit) postEnter() error {
-	p := &enterPage{To: v.r.PostFormValue("to"), Login: v.r.PostFormValue("login"), Stay: v.r.PostFormValue("stay") != ""}
-	e, err := v.k.People.SignIn(v.r.Context(), v.from, p.Login, v.r.PostFormValue("password"), p.Stay)
+	p := &enterPage{To: v.R.PostFormValue("to"), Login: v.R.PostFormValue("login"), Stay: v.R.PostFormValue("stay") != ""}
+	e, err := v.Console.People.SignIn(v.R.Context(), v.From, p.Login, v.R.PostFormValue("password"), p.Stay)
 	if err != nil {
-		if p.Wrong, err = v.refused(err); err != nil {
+		if p.Wrong, err = v.Refused(err); err != nil {
 			return err
 		}
 		return v.showEnter(p)
@@ -65,38 +66,38 @@ func (v *visit) postEnter() error {
 // entered gives the browser its token and leads on.
 func (v *visit) entered(e people.Entry, stay bool, to string) error {
 	if stay {
-		v.setLastingToken(e.Token, int(e.Session.ExpiresAt.Sub(v.now).Seconds()))
+		v.SetLastingToken(e.Token, int(e.Session.ExpiresAt.Sub(v.Now).Seconds()))
 	} else {
-		v.setToken(e.Token)
+		v.SetToken(e.Token)
 	}
-	v.keepDevice(e.Session.Person.Login)
+	v.KeepDevice(e.Session.Person.Login)
 	if e.Session.FactorMissing {
-		return v.redirect(Prefix + "/me")
+		return v.Redirect(shell.Prefix + "/me")
 	}
-	return v.redirect(ownPath(to))
+	return v.Redirect(shell.OwnPath(to))
 }
 
 // codePage asks for the second factor.
 type codePage struct {
-	*Frame
+	*shell.Frame
 	To, Step, Wrong string
 	Stay            bool
 }
 
 func (v *visit) showCode(p *codePage) error {
-	p.Frame = v.frame(v.words.T("enter.code_title"), "")
-	return v.page("code", p)
+	p.Frame = v.Frame(v.Words.T("enter.code_title"), "")
+	return v.Page("code", p)
 }
 
 // postCode is POST /enter/code.
 func (v *visit) postCode() error {
-	p := &codePage{To: v.r.PostFormValue("to"), Step: v.r.PostFormValue("step"), Stay: v.r.PostFormValue("stay") != ""}
-	e, err := v.k.People.SignInCode(v.r.Context(), v.from, p.Step, v.r.PostFormValue("code"))
+	p := &codePage{To: v.R.PostFormValue("to"), Step: v.R.PostFormValue("step"), Stay: v.R.PostFormValue("stay") != ""}
+	e, err := v.Console.People.SignInCode(v.R.Context(), v.From, p.Step, v.R.PostFormValue("code"))
 	if err == nil {
 		return v.entered(e, p.Stay, p.To)
 	}
 	over := people.RefusalOf(err) != nil && people.RefusalOf(err).Code == people.StepOver
-	if p.Wrong, err = v.refused(err); err != nil {
+	if p.Wrong, err = v.Refused(err); err != nil {
 		return err
 	}
 	if over {
@@ -107,12 +108,12 @@ func (v *visit) postCode() error {
 
 // postPasskey is POST /enter/passkey: what the authenticator said.
 func (v *visit) postPasskey() error {
-	stay, to := v.r.PostFormValue("stay") != "", v.r.PostFormValue("to")
-	e, err := v.k.People.SignInPasskey(v.r.Context(), v.from, v.r.PostFormValue("step"), []byte(v.r.PostFormValue("answer")), stay)
+	stay, to := v.R.PostFormValue("stay") != "", v.R.PostFormValue("to")
+	e, err := v.Console.People.SignInPasskey(v.R.Context(), v.From, v.R.PostFormValue("step"), []byte(v.R.PostFormValue("answer")), stay)
 	if err == nil {
 		return v.entered(e, stay, to)
 	}
-	wrong, err := v.refused(err)
+	wrong, err := v.Refused(err)
 	if err != nil {
 		return err
 	}
@@ -120,26 +121,26 @@ func (v *visit) postPasskey() error {
 }
 
 // enterDemo is GET /enter/{token}: the link that till dev prints.
-func (v *visit) enterDemo() error { return v.demo(v.r.PathValue("token"), till.ID{}) }
+func (v *visit) enterDemo() error { return v.demo(v.R.PathValue("token"), till.ID{}) }
 
 // postDemo is POST /enter/as: a button of the demo.
 func (v *visit) postDemo() error {
-	person, err := till.ParseID(v.r.PostFormValue("person"))
+	person, err := till.ParseID(v.R.PostFormValue("person"))
 	if err != nil {
-		return errInput
+		return shell.ErrInput
 	}
-	return v.demo(v.r.PostFormValue("token"), person)
+	return v.demo(v.R.PostFormValue("token"), person)
 }
 
 func (v *visit) demo(token string, person till.ID) error {
-	e, err := v.k.People.EnterDemo(v.r.Context(), v.from, token, person)
+	e, err := v.Console.People.EnterDemo(v.R.Context(), v.From, token, person)
 	if r := people.RefusalOf(err); r != nil && r.Code == people.LinkUnknown {
-		return errNoPage
+		return shell.ErrNoPage
 	}
 	if err != nil {
 		return err
 	}
-	return v.entered(e, false, v.r.PostFormValue("to"))
+	return v.entered(e, false, v.R.PostFormValue("to"))
 }
 
 // qr draws a QR code.

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"till"
+	"till/console/shell"
 	"till/people"
 )
 
@@ -29,8 +30,8 @@ type browser struct {
 // newBrowser is a world whose sessions are real.
 func newBrowser(t *testing.T) *browser {
 	w := newWorld(t, sqlite())
-	w.console.sessionOf = func(v *visit, token string) (*people.Session, error) {
-		return w.console.People.Session(v.r.Context(), v.from, token)
+	w.console.SessionOf = func(v *shell.Visit, token string) (*people.Session, error) {
+		return w.console.People.Session(v.R.Context(), v.From, token)
 	}
 	return &browser{world: w}
 }
@@ -48,7 +49,7 @@ func (b *browser) send(method, path string, form url.Values) *httptest.ResponseR
 	}
 	a := b.do(q)
 	for _, c := range a.Result().Cookies() {
-		if strings.HasSuffix(c.Name, devicesSuffix) {
+		if strings.HasSuffix(c.Name, "-devices") {
 			b.devices = c
 		} else if b.cookie = c; c.MaxAge < 0 {
 			b.cookie = nil
@@ -85,7 +86,7 @@ func (b *browser) invite(client till.ID, role till.Role, login string) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return Prefix + "/join/" + token
+	return shell.Prefix + "/join/" + token
 }
 
 var hidden = regexp.MustCompile(`name="step" value="([^"]*)"`)
@@ -123,7 +124,7 @@ const password = "onze lapins dorment"
 func TestFromLinkToPages(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
-	if page := b.page(Prefix + "/enter"); !strings.Contains(page, "till person invite") || strings.Contains(page, `name="password"`) {
+	if page := b.page(shell.Prefix + "/enter"); !strings.Contains(page, "till person invite") || strings.Contains(page, `name="password"`) {
 		t.Error("nobody can sign in, and the page does not say how somebody could")
 	}
 	link := b.invite(b.client.ID, till.RoleOwner, "")
@@ -142,16 +143,16 @@ func TestFromLinkToPages(t *testing.T) {
 	if a := b.send(http.MethodGet, b.path("/payments"), nil); a.Code != http.StatusSeeOther || a.Header().Get("Location") != "/console/me" {
 		t.Errorf("payments without a second factor: %d", a.Code)
 	}
-	if page := b.page(Prefix + "/me"); !strings.Contains(page, "needs a second factor") {
+	if page := b.page(shell.Prefix + "/me"); !strings.Contains(page, "needs a second factor") {
 		t.Error("the profile does not say what is missing")
 	}
-	setup := b.page(Prefix + "/me/totp")
-	a = b.send(http.MethodPost, Prefix+"/me/totp", url.Values{"step": {stepOf(t, setup)}, "code": {"12345"}})
+	setup := b.page(shell.Prefix + "/me/totp")
+	a = b.send(http.MethodPost, shell.Prefix+"/me/totp", url.Values{"step": {stepOf(t, setup)}, "code": {"12345"}})
 	if a.Code != http.StatusOK || appCode(t, a.Body.String(), 0) != appCode(t, setup, 0) {
 		t.Errorf("a wrong code: %d, or another secret", a.Code)
 	}
 	before := b.cookie.Value
-	a = b.send(http.MethodPost, Prefix+"/me/totp", url.Values{"step": {stepOf(t, setup)}, "code": {appCode(t, setup, b.store.Now())}})
+	a = b.send(http.MethodPost, shell.Prefix+"/me/totp", url.Values{"step": {stepOf(t, setup)}, "code": {appCode(t, setup, b.store.Now())}})
 	if a.Code != http.StatusOK || strings.Count(a.Body.String(), "<li class=\"mono\">") != people.RecoveryCodes || b.cookie.Value == before {
 		t.Fatalf("%d\n%s", a.Code, a.Body.String())
 	}
@@ -162,7 +163,7 @@ func TestFromLinkToPages(t *testing.T) {
 	b.page(b.path("/payments"))
 
 	// Out, and in again with a recovery code, back to where one was going.
-	b.post(Prefix+"/leave", url.Values{}, "/console/enter")
+	b.post(shell.Prefix+"/leave", url.Values{}, "/console/enter")
 	if b.cookie != nil {
 		t.Error("the cookie is still there")
 	}
@@ -174,11 +175,11 @@ func TestFromLinkToPages(t *testing.T) {
 	if page := b.page(to); !strings.Contains(page, `autocomplete="username webauthn"`) {
 		t.Error("the login's field offers no passkey")
 	}
-	a = b.send(http.MethodPost, Prefix+"/enter", url.Values{"login": {"awa@shop.example"}, "password": {password}, "to": {b.path("/payments")}})
+	a = b.send(http.MethodPost, shell.Prefix+"/enter", url.Values{"login": {"awa@shop.example"}, "password": {password}, "to": {b.path("/payments")}})
 	if a.Code != http.StatusOK || b.cookie != nil {
 		t.Fatalf("the password alone: %d", a.Code)
 	}
-	b.post(Prefix+"/enter/code", url.Values{"step": {stepOf(t, a.Body.String())}, "code": {recovery}, "to": {b.path("/payments")}}, b.path("/payments"))
+	b.post(shell.Prefix+"/enter/code", url.Values{"step": {stepOf(t, a.Body.String())}, "code": {recovery}, "to": {b.path("/payments")}}, b.path("/payments"))
 	if page := b.page(link); !strings.Contains(page, "was used already") {
 		t.Error("the link can be used again")
 	}
@@ -195,12 +196,12 @@ func TestSignInAttacks(t *testing.T) {
 	b.cookie = planted
 	for _, evil := range []string{"https://evil.example/", "//evil.example", "/console/../v1", "javascript:alert(1)", "/console/\\evil.example", "/v1/payments"} {
 		b.cookie = planted
-		b.post(Prefix+"/enter", url.Values{"login": {"brice@shop.example"}, "password": {password}, "to": {evil}}, "/console/")
+		b.post(shell.Prefix+"/enter", url.Values{"login": {"brice@shop.example"}, "password": {password}, "to": {evil}}, "/console/")
 		if b.cookie.Value == planted.Value {
 			t.Error("the planted cookie is a session now")
 		}
 	}
-	q := request(http.MethodPost, Prefix+"/enter", url.Values{"login": {"brice@shop.example"}, "password": {password}})
+	q := request(http.MethodPost, shell.Prefix+"/enter", url.Values{"login": {"brice@shop.example"}, "password": {password}})
 	q.Header.Set("Origin", "https://evil.example")
 	q.Header.Set("Sec-Fetch-Site", "cross-site")
 	if a := b.do(q); a.Code != http.StatusForbidden || len(a.Result().Cookies()) > 0 {
@@ -213,7 +214,7 @@ func TestSignInAttacks(t *testing.T) {
 	answers := map[string]string{}
 	for _, login := range []string{"brice@shop.example", "nobody@shop.example"} {
 		for n := 0; n < 6 || n < 20 && !strings.Contains(answers[login], "Wait"); n++ {
-			a := b.send(http.MethodPost, Prefix+"/enter", url.Values{"login": {login}, "password": {"wrong wrong wrong"}})
+			a := b.send(http.MethodPost, shell.Prefix+"/enter", url.Values{"login": {login}, "password": {"wrong wrong wrong"}})
 			m := regexp.MustCompile(`role="alert">.*?</svg>([^<]*)<`).FindStringSubmatch(a.Body.String())
 			if m == nil || (a.Code == http.StatusTooManyRequests) != strings.Contains(m[1], "Wait") || (a.Header().Get("Retry-After") != "") != strings.Contains(m[1], "Wait") {
 				t.Fatalf("%d\n%s", a.Code, a.Body.String())
@@ -235,13 +236,13 @@ func TestPeoplePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if page := b.page(Prefix + "/enter"); strings.Count(page, `action="/console/enter/as"`) != 7 {
+	if page := b.page(shell.Prefix + "/enter"); strings.Count(page, `action="/console/enter/as"`) != 7 {
 		t.Error("the demo's people have no buttons")
 	}
-	if a := b.send(http.MethodGet, Prefix+"/enter/"+token, nil); a.Code != http.StatusSeeOther || b.cookie == nil {
+	if a := b.send(http.MethodGet, shell.Prefix+"/enter/"+token, nil); a.Code != http.StatusSeeOther || b.cookie == nil {
 		t.Fatalf("the demo's link: %d", a.Code)
 	}
-	if a := b.do(request(http.MethodGet, Prefix+"/enter/"+token[1:]+"x", nil)); a.Code != http.StatusNotFound {
+	if a := b.do(request(http.MethodGet, shell.Prefix+"/enter/"+token[1:]+"x", nil)); a.Code != http.StatusNotFound {
 		t.Errorf("another token: %d", a.Code)
 	}
 	path := b.path("/people")
@@ -288,7 +289,7 @@ func TestPeoplePage(t *testing.T) {
 	if page := b.page(path); strings.Contains(page, "+242061234567") {
 		t.Error("Jean is still there")
 	}
-	if page := b.page(Prefix + "/roles"); strings.Count(page, "needs fresh proof") < 10 || !strings.Contains(page, "last 48 hours") {
+	if page := b.page(shell.Prefix + "/roles"); strings.Count(page, "needs fresh proof") < 10 || !strings.Contains(page, "last 48 hours") {
 		t.Error("the page of roles lacks something")
 	}
 }
@@ -298,35 +299,35 @@ func TestProofInTheForm(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
 	b.post(b.invite(b.client.ID, till.RoleCashier, "brice@shop.example"), url.Values{"name": {"Brice"}, "password": {password}}, "/console/")
-	old := b.console.sessionOf
-	b.console.sessionOf = func(v *visit, token string) (*people.Session, error) {
+	old := b.console.SessionOf
+	b.console.SessionOf = func(v *shell.Visit, token string) (*people.Session, error) {
 		s, err := old(v, token)
 		if err == nil {
 			s.ProvedAt = s.ProvedAt.Add(-people.ProofWindow) // ten minutes later
 		}
 		return s, err
 	}
-	page := b.page(Prefix + "/me")
+	page := b.page(shell.Prefix + "/me")
 	if !strings.Contains(page, `name="proof_password"`) {
 		t.Fatal("the page does not ask for proof")
 	}
-	b.post(Prefix+"/me/password", url.Values{"password": {"seize tortues chantent"}}, "/console/me?refused=proof_needed")
-	b.post(Prefix+"/me/prove", url.Values{"proof_password": {"wrong"}, "back": {"/console/me"}}, "/console/me?refused=wrong_password")
-	b.post(Prefix+"/me/prove", url.Values{"back": {"/console/me"}}, "/console/me?refused=proof_needed")
+	b.post(shell.Prefix+"/me/password", url.Values{"password": {"seize tortues chantent"}}, "/console/me?refused=proof_needed")
+	b.post(shell.Prefix+"/me/prove", url.Values{"proof_password": {"wrong"}, "back": {"/console/me"}}, "/console/me?refused=wrong_password")
+	b.post(shell.Prefix+"/me/prove", url.Values{"back": {"/console/me"}}, "/console/me?refused=proof_needed")
 	before := b.cookie.Value
-	b.post(Prefix+"/me/prove", url.Values{"proof_password": {password}, "back": {"https://evil.example"}}, "/console/?done=proved")
+	b.post(shell.Prefix+"/me/prove", url.Values{"proof_password": {password}, "back": {"https://evil.example"}}, "/console/?done=proved")
 	if b.cookie.Value == before {
 		t.Error("the proof kept the token")
 	}
-	b.console.sessionOf = old
+	b.console.SessionOf = old
 	before = b.cookie.Value
-	b.post(Prefix+"/me/password", url.Values{"password": {"seize tortues chantent"}}, "/console/me?done=password")
+	b.post(shell.Prefix+"/me/password", url.Values{"password": {"seize tortues chantent"}}, "/console/me?done=password")
 	if b.cookie.Value == before {
 		t.Error("the new password kept the token")
 	}
-	b.post(Prefix+"/me", url.Values{"name": {"Brice K."}, "language": {"fr"}, "theme": {"dark"}, "zone": {"Africa/Douala"}}, "/console/me?done=profile")
-	if page := b.page(Prefix + "/me"); !strings.Contains(page, `data-theme="dark"`) || !strings.Contains(page, "Brice K.") || !strings.Contains(page, `data-keys="off"`) {
+	b.post(shell.Prefix+"/me", url.Values{"name": {"Brice K."}, "language": {"fr"}, "theme": {"dark"}, "zone": {"Africa/Douala"}}, "/console/me?done=profile")
+	if page := b.page(shell.Prefix + "/me"); !strings.Contains(page, `data-theme="dark"`) || !strings.Contains(page, "Brice K.") || !strings.Contains(page, `data-keys="off"`) {
 		t.Error("the profile is not kept")
 	}
-	b.post(Prefix+"/me/sessions", url.Values{}, "/console/me?done=sessions")
+	b.post(shell.Prefix+"/me/sessions", url.Values{}, "/console/me?done=sessions")
 }

@@ -11,17 +11,17 @@ import (
 
 // openCases returns the open cases of the merchant, the longest open first.
 func (v *visit) openCases(ctx context.Context, tx *store.Tx) ([]*store.Case, error) {
-	return tx.Cases(ctx, store.CaseFilter{Client: v.client.ID, Limit: books.MaxCases})
+	return tx.Cases(ctx, store.CaseFilter{Client: v.Client.ID, Limit: books.MaxCases})
 }
 
 // examined returns what is to be examined: each payment, or payout, that has an open
 // case and that the person may see, ended or not. Whatever counts them counts these.
 func (v *visit) examined(cases []*store.Case, payouts bool) (refs []store.Ref) {
 	for _, c := range cases {
-		ref := store.Ref{Client: v.client.ID, ID: c.SubjectID}
+		ref := store.Ref{Client: v.Client.ID, ID: c.SubjectID}
 		switch {
 		case c.Payout != payouts, c.SubjectID.IsZero(), c.Kind == webhook.CaseExhausted, c.Kind == webhook.CaseDisabled:
-		case slices.Contains(refs, ref), c.SubjectID.Time() < v.earliest():
+		case slices.Contains(refs, ref), c.SubjectID.Time() < v.Earliest():
 		default:
 			refs = append(refs, ref)
 		}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"net/http"
 
+	"till/console/shell"
 	"till/people"
 	"till/store"
 )
 
 // exportPage is where a table with whole phone numbers is asked for.
 type exportPage struct {
-	*Frame
+	*shell.Frame
 	Done, Refused string
 	Kind          string // "payments" or "payouts"
 	Back          string // the list
@@ -19,7 +20,7 @@ type exportPage struct {
 	Rows          int64
 	TooMany       bool
 	Most          int
-	Proof         *proofForm
+	Proof         *shell.ProofForm
 }
 
 // paymentsExport is GET and POST /c/{client}/payments/export: the list's rows with
@@ -34,26 +35,26 @@ func (v *visit) payoutsExport() error {
 }
 
 func (v *visit) export(kind string, see people.Permission, f *filter, read reader) (err error) {
-	if v.grant = v.session.May(v.client, see); v.grant == people.None {
+	if v.Grant = v.Session.May(v.Client, see); v.Grant == people.None {
 		return &people.Refusal{Code: people.NotAllowed, Need: see}
 	}
-	if v.r.Method == http.MethodPost {
+	if v.R.Method == http.MethodPost {
 		return v.listCSV(kind, f, read, true)
 	}
-	f.Upto = v.now
-	list := &listPage{Frame: v.frame(v.words.T("whole.title"), "menu."+kind), Kind: kind, Filter: f}
+	f.Upto = v.Now
+	list := &listPage{Frame: v.Frame(v.Words.T("whole.title"), "menu."+kind), Kind: kind, Filter: f}
 	p := &exportPage{Frame: list.Frame, Kind: kind, Back: f.path(), Path: f.pathOf(f.base + "/export"), Most: maxCSVRows}
 	p.Modules = append(p.Modules, "passkey.js")
-	_, p.Refused = v.told()
-	err = v.view(func(ctx context.Context, tx *store.Tx) error { return v.readList(ctx, tx, list, f, read) })
+	_, p.Refused = v.Outcome()
+	err = v.View(func(ctx context.Context, tx *store.Tx) error { return v.readList(ctx, tx, list, f, read) })
 	if err != nil {
 		return err
 	}
 	if p.Rows, p.TooMany = list.Total, list.TooMany || list.Total > maxCSVRows; !f.Examine {
 		p.Span = list.Span()
 	}
-	if p.Proof, err = v.proofForm(); err != nil {
+	if p.Proof, err = v.ProofForm(); err != nil {
 		return err
 	}
-	return v.page("export", p)
+	return v.Page("export", p)
 }

@@ -12,6 +12,7 @@ import (
 	"till/books"
 	"till/console/chart"
 	"till/console/look"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 )
@@ -39,8 +40,8 @@ type figures struct {
 	currency string      // as the address says it
 
 	Currency   string
-	Currencies []Choice
-	Ranges     []Choice
+	Currencies []shell.Choice
+	Ranges     []shell.Choice
 	Collected  till.Money
 	Besides    []till.Money // other currencies
 	Change     string       // ▲ 12 %; "": nothing to compare with
@@ -52,7 +53,7 @@ type figures struct {
 	Median, Most                    string // time to approve; "": nobody did
 	ListPath, PaidPath, EndedPath   string
 
-	Chart    Block
+	Chart    shell.Block
 	Series   []seriesRow
 	Table    []slotRow
 	Unit     string
@@ -81,44 +82,44 @@ type slotRow struct {
 
 // readRange reads the address. What makes no sense there is left out.
 func (v *visit) readRange(base string) *figures {
-	q := v.r.URL.Query()
-	f := &figures{base: base, Range: "today", now: v.now, clock: v.clock, lang: v.words.Lang()}
-	f.To = v.clock.StartOfDay(v.now, 1)
+	q := v.R.URL.Query()
+	f := &figures{base: base, Range: "today", now: v.Now, clock: v.Clock, lang: v.Words.Lang()}
+	f.To = v.Clock.StartOfDay(v.Now, 1)
 	if r := q.Get("range"); slices.Contains(homeRanges, r) {
 		f.Range = r
 	}
 	switch f.Range {
 	case "today":
-		f.From = v.clock.StartOfDay(v.now, 0)
+		f.From = v.Clock.StartOfDay(v.Now, 0)
 	case "7d":
-		f.From = v.clock.StartOfDay(v.now, -6)
+		f.From = v.Clock.StartOfDay(v.Now, -6)
 	case "30d":
-		f.From = v.clock.StartOfDay(v.now, -29)
+		f.From = v.Clock.StartOfDay(v.Now, -29)
 	case "month":
-		f.From = v.clock.StartOfMonth(v.now, 0)
+		f.From = v.Clock.StartOfMonth(v.Now, 0)
 	}
-	first, ok := v.clock.ParseDay(q.Get("from"))
-	last, okTo := v.clock.ParseDay(q.Get("to"))
-	if ok && okTo && first <= last && v.clock.StartOfDay(first, maxHomeDays) > last && last < f.To {
-		f.Range, f.From, f.To = daysRange, first, v.clock.StartOfDay(last, 1)
+	first, ok := v.Clock.ParseDay(q.Get("from"))
+	last, okTo := v.Clock.ParseDay(q.Get("to"))
+	if ok && okTo && first <= last && v.Clock.StartOfDay(first, maxHomeDays) > last && last < f.To {
+		f.Range, f.From, f.To = daysRange, first, v.Clock.StartOfDay(last, 1)
 	}
-	if earliest := v.earliest(); earliest > f.From {
-		f.From = max(v.clock.StartOfDay(earliest, 1), v.clock.StartOfDay(v.now, -1))
+	if earliest := v.Earliest(); earliest > f.From {
+		f.From = max(v.Clock.StartOfDay(earliest, 1), v.Clock.StartOfDay(v.Now, -1))
 	}
 	if c := q.Get("currency"); len(c) == 3 {
 		if _, known := till.CurrencyDecimals(c); known {
 			f.currency = c
 		}
 	}
-	f.byHour = v.clock.StartOfDay(f.From, 1) >= f.To
+	f.byHour = v.Clock.StartOfDay(f.From, 1) >= f.To
 	// Of today there are bars up to now, and a few more while it is young.
 	end := f.To
-	if f.byHour && f.To > v.now {
-		end = min(f.To, max(v.now+1, f.From.Add(minHours*time.Hour)))
+	if f.byHour && f.To > v.Now {
+		end = min(f.To, max(v.Now+1, f.From.Add(minHours*time.Hour)))
 	}
 	for at := f.From; at < end; {
 		f.slots = append(f.slots, at)
-		if at = v.clock.StartOfDay(at, 1); f.byHour {
+		if at = v.Clock.StartOfDay(at, 1); f.byHour {
 			at = f.slots[len(f.slots)-1].Add(time.Hour)
 		}
 	}
@@ -202,7 +203,7 @@ func (f *figures) addMoney(sums []store.HourSum) {
 	}
 	f.Collected = till.Money{Minor: by[f.Currency].Sum, Currency: f.Currency}
 	for _, c := range all {
-		f.Currencies = append(f.Currencies, Choice{c, f.path("currency", c), c == f.Currency})
+		f.Currencies = append(f.Currencies, shell.Choice{Text: c, Path: f.path("currency", c), Current: c == f.Currency})
 		if c != f.Currency {
 			f.Besides = append(f.Besides, till.Money{Minor: by[c].Sum, Currency: c})
 		}
@@ -245,7 +246,7 @@ func (f *figures) addApproval(v *visit, totals []store.HourSum) {
 			text = look.Span(f.lang, time.Second)
 		}
 		if more {
-			return v.words.T("home.more_than", "time", text)
+			return v.Words.T("home.more_than", "time", text)
 		}
 		return text
 	}
@@ -261,7 +262,7 @@ func (f *figures) compare(ctx context.Context, tx *store.Tx, v *visit, scope sto
 		before = f.clock.StartOfMonth(f.From, -1)
 	}
 	from, until := store.HourOf(f.From), store.HourOf(min(f.To, f.now))
-	if v.earliest() > 0 || until <= from || f.Currency == "" {
+	if v.Earliest() > 0 || until <= from || f.Currency == "" {
 		return nil
 	}
 	first := store.HourOf(before)
@@ -293,25 +294,25 @@ func (f *figures) compare(ctx context.Context, tx *store.Tx, v *visit, scope sto
 	if f.Range == "today" {
 		key = "home.than_yesterday"
 	}
-	f.ChangeNote = v.words.T(key, "at", f.clock.Minute(till.Time(until*int64(time.Hour/time.Microsecond))))
+	f.ChangeNote = v.Words.T(key, "at", f.clock.Minute(till.Time(until*int64(time.Hour/time.Microsecond))))
 	return nil
 }
 
 // links fills in the ranges, and the lists that figures count.
 func (f *figures) links(v *visit, list string) {
 	for _, r := range homeRanges {
-		if v.route.For == Staff && v.grant == people.Recent && r != "today" {
+		if v.Route.For == shell.Staff && v.Grant == people.Recent && r != "today" {
 			continue
 		}
-		name := v.words.T("home.range_" + r)
+		name := v.Words.T("home.range_" + r)
 		if r == "month" {
-			name = v.words.T("home.this_month", "month", f.clock.Month(f.now))
+			name = v.Words.T("home.this_month", "month", f.clock.Month(f.now))
 		}
 		path := r
 		if r == "today" {
 			path = ""
 		}
-		f.Ranges = append(f.Ranges, Choice{name, f.path("range", path), f.Range == r})
+		f.Ranges = append(f.Ranges, shell.Choice{Text: name, Path: f.path("range", path), Current: f.Range == r})
 	}
 	if list == "" {
 		return
@@ -347,9 +348,9 @@ func (f *figures) until(v *visit) string {
 		zone = f.clock.City() + ", " + f.clock.Offset(f.now)
 	}
 	if f.To > f.now && f.byHour {
-		return v.words.T("home.until", "date", f.clock.Date(f.From), "at", f.clock.Minute(f.now), "zone", zone)
+		return v.Words.T("home.until", "date", f.clock.Date(f.From), "at", f.clock.Minute(f.now), "zone", zone)
 	}
-	return v.words.T("home.from_to", "from", f.clock.ShortDate(f.From), "to", f.clock.Date(f.end()), "zone", zone)
+	return v.Words.T("home.from_to", "from", f.clock.ShortDate(f.From), "to", f.clock.Date(f.end()), "zone", zone)
 }
 
 // within returns the sums of one slot.

@@ -10,6 +10,7 @@ import (
 	"till/books"
 	"till/console/chart"
 	"till/console/look"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 )
@@ -21,12 +22,12 @@ const maxReasonRows = 2000
 // figuresPage has what home has no room for: how payments ended by day and by
 // method, how long approvals took, why payments failed, what moved by method.
 type figuresPage struct {
-	*Frame
+	*shell.Frame
 	*figures
 	Home    string
 	Ends    endsChart
 	Methods []methodShare
-	Times   Block // the histogram
+	Times   shell.Block // the histogram
 	TimeRow []shareRow
 	Reasons []shareRow
 	Sample  bool // there are more than were looked through
@@ -35,7 +36,7 @@ type figuresPage struct {
 
 // endsChart is how the payments of each slot ended.
 type endsChart struct {
-	Chart  Block
+	Chart  shell.Block
 	Legend []seriesRow
 	Table  []slotRow
 }
@@ -75,14 +76,14 @@ var endings = []ending{
 
 // moreFigures is GET /c/{client}/figures.
 func (v *visit) moreFigures() error {
-	p := &figuresPage{Frame: v.frame(v.words.T("figures.title"), "menu.home")}
-	p.figures = v.readRange(v.clientPath("/figures"))
+	p := &figuresPage{Frame: v.Frame(v.Words.T("figures.title"), "menu.home")}
+	p.figures = v.readRange(v.ClientPath("/figures"))
 	p.Until = p.until(v)
 	p.links(v, "")
-	scope := store.Scope{Client: v.client.ID, Mode: v.client.Mode}
+	scope := store.Scope{Client: v.Client.ID, Mode: v.Client.Mode}
 	from, to := store.HourOf(p.From), store.HourOf(p.end())
-	err := v.view(func(ctx context.Context, tx *store.Tx) error {
-		counts, err := tx.Sums(ctx, v.client.ID, store.CountedPayments, from, to)
+	err := v.View(func(ctx context.Context, tx *store.Tx) error {
+		counts, err := tx.Sums(ctx, v.Client.ID, store.CountedPayments, from, to)
 		if err != nil {
 			return err
 		}
@@ -97,7 +98,7 @@ func (v *visit) moreFigures() error {
 		}
 		p.addApproval(v, sums)
 		v.drawTimes(p, sums)
-		if v.may(people.WalletsSee) {
+		if v.May(people.WalletsSee) {
 			v.addFlows(p, sums)
 		}
 		return v.readReasons(ctx, tx, p)
@@ -105,8 +106,8 @@ func (v *visit) moreFigures() error {
 	if err != nil {
 		return err
 	}
-	p.Home = p.pathOf(v.clientPath("/home"))
-	return v.page("figures", p)
+	p.Home = p.pathOf(v.ClientPath("/home"))
+	return v.Page("figures", p)
 }
 
 // drawEnds adds up how payments stand, by slot and by method. A payment counts in the
@@ -133,9 +134,9 @@ func (v *visit) drawEnds(p *figuresPage, counts []store.HourSum) {
 		return
 	}
 	count := func(n int64) string { return look.Count(f.lang, n) }
-	c := &chart.Chart{ID: "ends", Title: v.words.T("figures.ends_sum", "n", all, "range", f.heading(v.words.T)), Width: 624, Height: 276, Label: count, Now: f.nowSlot()}
+	c := &chart.Chart{ID: "ends", Title: v.Words.T("figures.ends_sum", "n", all, "range", f.heading(v.Words.T)), Width: 624, Height: 276, Label: count, Now: f.nowSlot()}
 	for i, e := range endings {
-		name := v.words.T(e.key)
+		name := v.Words.T(e.key)
 		c.Series = append(c.Series, chart.Series{Name: name, Values: series[i]})
 		p.Ends.Legend = append(p.Ends.Legend, seriesRow{i + 1, name, count(whole[i]), share(whole[i], all)})
 	}
@@ -154,7 +155,7 @@ func (v *visit) drawEnds(p *figuresPage, counts []store.HourSum) {
 		text := f.slotName(i)
 		for k, e := range endings {
 			if n := series[k][i]; n > 0 {
-				text += "\n" + v.words.T(e.key) + " " + count(n)
+				text += "\n" + v.Words.T(e.key) + " " + count(n)
 			}
 		}
 		return text
@@ -178,7 +179,7 @@ func (v *visit) addShares(p *figuresPage, by map[string][]int64) {
 	}
 	slices.SortFunc(rows, func(a, b counted) int { return cmp.Or(-cmp.Compare(a.all, b.all), cmp.Compare(a.method, b.method)) })
 	for _, r := range rows {
-		row := methodShare{Name: methodName(r.method, ""), Note: v.words.T("figures.method_note", "paid", p.Count(r.paid), "ended", p.Count(r.ended), "open", p.Count(r.open)), Share: "—"}
+		row := methodShare{Name: shell.MethodName(r.method, ""), Note: v.Words.T("figures.method_note", "paid", p.Count(r.paid), "ended", p.Count(r.ended), "open", p.Count(r.open)), Share: "—"}
 		if r.ended > 0 {
 			row.Share = look.Percent(r.paid, r.ended)
 		}
@@ -199,10 +200,10 @@ func (v *visit) drawTimes(p *figuresPage, sums []store.HourSum) {
 	if all == 0 {
 		return
 	}
-	c := &chart.Chart{ID: "times", Title: v.words.T("figures.times_sum", "n", all), Now: -1, Width: 288, Height: 276, Whole: true, Label: func(n int64) string { return look.Count(f.lang, n) }}
+	c := &chart.Chart{ID: "times", Title: v.Words.T("figures.times_sum", "n", all), Now: -1, Width: 288, Height: 276, Whole: true, Label: func(n int64) string { return look.Count(f.lang, n) }}
 	values := make([]int64, len(store.ApprovalBuckets))
 	for i, b := range store.ApprovalBuckets {
-		name := v.words.T("figures.longer")
+		name := v.Words.T("figures.longer")
 		if b.Seconds > 0 {
 			name = look.Span(f.lang, time.Duration(b.Seconds)*time.Second)
 		}
@@ -219,7 +220,7 @@ func (v *visit) drawTimes(p *figuresPage, sums []store.HourSum) {
 func (v *visit) addFlows(p *figuresPage, sums []store.HourSum) {
 	for _, f := range books.Flows(sums) {
 		money := func(n int64) till.Money { return till.Money{Minor: n, Currency: f.Currency} }
-		p.Flows = append(p.Flows, flowRow{Name: methodName(f.Method, ""), In: money(f.In.Sum), Fee: money(f.Fee.Sum), Out: money(f.Out.Sum), Back: money(f.Back.Sum), WithBack: f.Back.N > 0})
+		p.Flows = append(p.Flows, flowRow{Name: shell.MethodName(f.Method, ""), In: money(f.In.Sum), Fee: money(f.Fee.Sum), Out: money(f.Out.Sum), Back: money(f.Back.Sum), WithBack: f.Back.N > 0})
 	}
 }
 
@@ -227,8 +228,8 @@ func (v *visit) addFlows(p *figuresPage, sums []store.HourSum) {
 func (v *visit) readReasons(ctx context.Context, tx *store.Tx, p *figuresPage) error {
 	by, looked := map[till.FailureReason]int64{}, int64(0)
 	for _, status := range []till.Status{till.Failed, till.Expired} {
-		want := store.PaymentFilter{Status: status, From: max(p.From, v.earliest()), To: p.end()}
-		rows, total, err := tx.ListPayments(ctx, v.client.ID, want, store.Page{Limit: maxReasonRows})
+		want := store.PaymentFilter{Status: status, From: max(p.From, v.Earliest()), To: p.end()}
+		rows, total, err := tx.ListPayments(ctx, v.Client.ID, want, store.Page{Limit: maxReasonRows})
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/console/look"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 )
@@ -50,7 +51,7 @@ func (v *visit) readFilter(base string, states []string) *filter {
 
 // readFilterOf is readFilter for a list with a usual range of its own.
 func (v *visit) readFilterOf(base string, states []string, usual string) *filter {
-	q := v.r.URL.Query()
+	q := v.R.URL.Query()
 	f := &filter{base: base, usual: usual, Range: usual, Page: 1, Method: q.Get("method"), Examine: q.Get("examine") == "1"}
 	if s := q.Get("state"); slices.Contains(states, s) {
 		f.State = s
@@ -61,8 +62,8 @@ func (v *visit) readFilterOf(base string, states []string, usual string) *filter
 	if r := q.Get("range"); slices.Contains(look.Ranges, r) {
 		f.Range = r
 	}
-	f.From, f.To = v.clock.Range(f.Range, v.now)
-	f.setDays(v.clock, q.Get("from"), q.Get("to"))
+	f.From, f.To = v.Clock.Range(f.Range, v.Now)
+	f.setDays(v.Clock, q.Get("from"), q.Get("to"))
 	if n, err := strconv.Atoi(q.Get("page")); err == nil && n > 1 && n <= maxPage {
 		f.Page = n
 	}
@@ -70,10 +71,10 @@ func (v *visit) readFilterOf(base string, states []string, usual string) *filter
 	if v.seesConnections() {
 		f.Connection = q.Get("connection")
 	}
-	if n, err := strconv.ParseInt(q.Get("upto"), 10, 64); err == nil && n > 0 && till.Time(n) <= v.now {
+	if n, err := strconv.ParseInt(q.Get("upto"), 10, 64); err == nil && n > 0 && till.Time(n) <= v.Now {
 		f.Upto = till.Time(n)
 	}
-	if earliest := v.earliest(); earliest > f.From {
+	if earliest := v.Earliest(); earliest > f.From {
 		f.From = earliest
 	}
 	return f
@@ -81,7 +82,7 @@ func (v *visit) readFilterOf(base string, states []string, usual string) *filter
 
 // seesConnections reports whether the person may know which connection serves a
 // merchant.
-func (v *visit) seesConnections() bool { return v.session.MayHouse(people.OperatorsSee) }
+func (v *visit) seesConnections() bool { return v.Session.MayHouse(people.OperatorsSee) }
 
 // setDays sets a range from one day to another.
 func (f *filter) setDays(c look.Clock, from, to string) {
@@ -171,20 +172,20 @@ func (f *filter) Wide() string { return f.base + "?range=all" }
 
 // Kept returns what the form of days keeps of the address, as names and values;
 // KeptRange is the same for the form of amounts.
-func (f *filter) Kept() []Choice {
+func (f *filter) Kept() []shell.Choice {
 	return f.kept("state", "method", "connection", "amount", "currency")
 }
 
 // KeptRange: see Kept.
-func (f *filter) KeptRange() []Choice {
+func (f *filter) KeptRange() []shell.Choice {
 	return f.kept("state", "method", "connection", "range", "from", "to")
 }
 
-func (f *filter) kept(names ...string) (out []Choice) {
+func (f *filter) kept(names ...string) (out []shell.Choice) {
 	q := f.query()
 	for _, name := range names {
 		if value := q.Get(name); value != "" {
-			out = append(out, Choice{Text: name, Path: value})
+			out = append(out, shell.Choice{Text: name, Path: value})
 		}
 	}
 	return out
@@ -202,35 +203,35 @@ func (f *filter) narrowed() bool {
 
 // RangePicker chooses a range of time: by its name, or days from and to.
 type RangePicker struct {
-	*Frame
+	*shell.Frame
 	Word           string // what is chosen
 	On             bool   // less than the whole time
-	Choices        []Choice
-	Months         []Choice
-	Path           string   // where the form of days goes to
-	Kept           []Choice // what it keeps of the address
+	Choices        []shell.Choice
+	Months         []shell.Choice
+	Path           string         // where the form of days goes to
+	Kept           []shell.Choice // what it keeps of the address
 	FromDay, ToDay string
 }
 
 // rangePicker makes the picker of a list. address returns the list's address with changes.
-func (v *visit) rangePicker(frame *Frame, f *filter, kept []Choice, address func(changes ...string) string) *RangePicker {
-	p := &RangePicker{Frame: frame, Word: v.words.T("range." + f.Range), On: f.Range != "all", Path: f.base, Kept: kept, ToDay: v.clock.ISODay(cmp.Or(f.To, v.now))}
+func (v *visit) rangePicker(frame *shell.Frame, f *filter, kept []shell.Choice, address func(changes ...string) string) *RangePicker {
+	p := &RangePicker{Frame: frame, Word: v.Words.T("range." + f.Range), On: f.Range != "all", Path: f.base, Kept: kept, ToDay: v.Clock.ISODay(cmp.Or(f.To, v.Now))}
 	if f.From > 0 {
-		p.FromDay = v.clock.ISODay(f.From)
+		p.FromDay = v.Clock.ISODay(f.From)
 	}
 	for _, r := range look.Ranges {
 		value := r
 		if r == f.usual {
 			value = ""
 		}
-		p.Choices = append(p.Choices, Choice{v.words.T("range." + r), address("range", value), f.Range == r})
+		p.Choices = append(p.Choices, shell.Choice{Text: v.Words.T("range." + r), Path: address("range", value), Current: f.Range == r})
 	}
 	return p
 }
 
 // Pages are the links to the pages of a list.
 type Pages struct {
-	Links                []Choice // without a path: pages that are left out
+	Links                []shell.Choice // without a path: pages that are left out
 	Before, Next         string
 	Name, Size           string
 	BeforeName, NextName string
@@ -239,7 +240,7 @@ type Pages struct {
 // pages returns the links to the pages around this one.
 func (v *visit) pages(f *filter, total int64) *Pages {
 	last := int((total + pageSize - 1) / pageSize)
-	p := &Pages{Name: v.words.T("list.pages"), Size: v.words.T("list.size", "n", pageSize), BeforeName: v.words.T("list.before"), NextName: v.words.T("list.next")}
+	p := &Pages{Name: v.Words.T("list.pages"), Size: v.Words.T("list.size", "n", pageSize), BeforeName: v.Words.T("list.before"), NextName: v.Words.T("list.next")}
 	if last < 2 {
 		return p
 	}
@@ -260,9 +261,9 @@ func (v *visit) pages(f *filter, total int64) *Pages {
 			continue
 		}
 		if n > shown+1 {
-			p.Links = append(p.Links, Choice{})
+			p.Links = append(p.Links, shell.Choice{})
 		}
-		p.Links = append(p.Links, Choice{Text: look.Count(v.words.Lang(), int64(n)), Path: link(n), Current: n == f.Page})
+		p.Links = append(p.Links, shell.Choice{Text: look.Count(v.Words.Lang(), int64(n)), Path: link(n), Current: n == f.Page})
 		shown = n
 	}
 	return p

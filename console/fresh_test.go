@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"till/console/shell"
 	"till/store"
 )
 
@@ -18,7 +19,7 @@ func TestActsThatGiveAccessAskForProof(t *testing.T) {
 	asked := 0
 	for i := range Routes {
 		r := &Routes[i]
-		gives := r.Method == http.MethodPost && r.For == Staff && (strings.Contains(r.Path, "/keys") || strings.Contains(r.Path, "/people") ||
+		gives := r.Method == http.MethodPost && r.For == shell.Staff && (strings.Contains(r.Path, "/keys") || strings.Contains(r.Path, "/people") ||
 			strings.HasSuffix(r.Path, "/webhooks") || strings.HasSuffix(r.Path, "/edit") || strings.HasSuffix(r.Path, "/rotate"))
 		if !gives {
 			continue

@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/console/shell"
 	"till/engine"
 	"till/people"
 	"till/store"
@@ -15,7 +16,7 @@ import (
 
 // homePage is a merchant's first page.
 type homePage struct {
-	*Frame
+	*shell.Frame
 	*figures
 	Region string // the address of the region, as the page was asked for
 
@@ -37,7 +38,7 @@ type homePage struct {
 }
 
 type openRow struct {
-	Chip
+	shell.Chip
 	N int64
 }
 
@@ -50,7 +51,7 @@ type waitingRow struct{ Icon, Tone, Text, Note, Path string }
 
 type operatorRow struct {
 	Name string
-	Chip
+	shell.Chip
 	Note string
 }
 
@@ -59,17 +60,17 @@ const openFor = 5 * time.Minute
 
 // home is GET /c/{client}/home.
 func (v *visit) home() error {
-	p := &homePage{Frame: v.frame(v.words.T("menu.home"), "menu.home")}
+	p := &homePage{Frame: v.Frame(v.Words.T("menu.home"), "menu.home")}
 	var methods []string
-	err := v.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		scope := store.Scope{Client: v.client.ID, Mode: v.client.Mode}
-		if p.figures, err = v.readFigures(ctx, tx, scope, v.clientPath("/home"), v.clientPath("/payments")); err != nil {
+	err := v.View(func(ctx context.Context, tx *store.Tx) (err error) {
+		scope := store.Scope{Client: v.Client.ID, Mode: v.Client.Mode}
+		if p.figures, err = v.readFigures(ctx, tx, scope, v.ClientPath("/home"), v.ClientPath("/payments")); err != nil {
 			return err
 		}
 		if err := v.readOpen(ctx, tx, p); err != nil {
 			return err
 		}
-		if v.may(people.WalletsSee) {
+		if v.May(people.WalletsSee) {
 			if err := v.readWallets(ctx, tx, p); err != nil {
 				return err
 			}
@@ -80,7 +81,7 @@ func (v *visit) home() error {
 		if err := v.readBalances(ctx, tx, p); err != nil {
 			return err
 		}
-		if methods, err = tx.ClientMethods(ctx, v.client.ID); err != nil {
+		if methods, err = tx.ClientMethods(ctx, v.Client.ID); err != nil {
 			return err
 		}
 		return v.readGuide(ctx, tx, p)
@@ -88,32 +89,32 @@ func (v *visit) home() error {
 	if err != nil {
 		return err
 	}
-	p.Title = p.heading(v.words.T)
+	p.Title = p.heading(v.Words.T)
 	p.Region = p.path()
-	if v.may(people.Export) && len(p.Series) > 0 {
-		p.CSV = p.pathOf(v.clientPath("/home.csv"))
+	if v.May(people.Export) && len(p.Series) > 0 {
+		p.CSV = p.pathOf(v.ClientPath("/home.csv"))
 	}
-	p.More = p.pathOf(v.clientPath("/figures"))
+	p.More = p.pathOf(v.ClientPath("/figures"))
 	p.Operators = v.operators(methods)
 	p.Curl = v.curl("mtn_momo", "CG", "242061234567", till.Money{Minor: 5000, Currency: "XAF"})
-	if p.Test && v.may(people.SandboxUse) {
-		p.Sandbox = v.clientPath("/sandbox")
+	if p.Test && v.May(people.SandboxUse) {
+		p.Sandbox = v.ClientPath("/sandbox")
 	}
-	if v.may(people.Collect) {
-		p.Collect = v.clientPath("/collect")
+	if v.May(people.Collect) {
+		p.Collect = v.ClientPath("/collect")
 	}
-	return v.page("home", p)
+	return v.Page("home", p)
 }
 
 // readOpen reads what is open now, by where it is.
 func (v *visit) readOpen(ctx context.Context, tx *store.Tx, p *homePage) error {
-	open, err := tx.OpenPayments(ctx, v.client.ID, v.now.Add(-openFor))
+	open, err := tx.OpenPayments(ctx, v.Client.ID, v.Now.Add(-openFor))
 	if err != nil {
 		return err
 	}
-	p.OpenPath = v.clientPath("/payments") + "?range=all&state=" + openState
+	p.OpenPath = v.ClientPath("/payments") + "?range=all&state=" + openState
 	for _, where := range []struct{ name, tone, icon string }{{"phone", "processing", "phone"}, {"asked", "pending", "clock"}, {"unsent", "pending", "clock"}} {
-		row := openRow{Chip: Chip{Tone: where.tone, Icon: where.icon, Text: v.words.T("home.open_" + where.name)}}
+		row := openRow{Chip: shell.Chip{Tone: where.tone, Icon: where.icon, Text: v.Words.T("home.open_" + where.name)}}
 		for _, o := range open {
 			if o.Where == where.name {
 				row.N += o.N
@@ -130,7 +131,7 @@ func (v *visit) readOpen(ctx context.Context, tx *store.Tx, p *homePage) error {
 }
 
 func (v *visit) readWallets(ctx context.Context, tx *store.Tx, p *homePage) error {
-	wallets, err := tx.UsedWallets(ctx, v.client.ID)
+	wallets, err := tx.UsedWallets(ctx, v.Client.ID)
 	for _, w := range wallets {
 		money := func(n int64) till.Money { return till.Money{Minor: n, Currency: w.Currency} }
 		p.Wallets = append(p.Wallets, walletRow{w.Currency, money(w.Available()), money(w.Reserved), money(w.Owed)})
@@ -141,7 +142,7 @@ func (v *visit) readWallets(ctx context.Context, tx *store.Tx, p *homePage) erro
 		}
 		return 0
 	})
-	p.WalletsAt = v.clientPath("/wallets")
+	p.WalletsAt = v.ClientPath("/wallets")
 	return err
 }
 
@@ -154,25 +155,25 @@ func (v *visit) readWaiting(ctx context.Context, tx *store.Tx, p *homePage) erro
 	}
 	for _, kind := range []string{"payments", "payouts"} {
 		n := len(v.examined(cases, kind == "payouts"))
-		if n > 0 && (kind == "payments" || v.may(people.WalletsSee)) {
-			p.Waiting = append(p.Waiting, waitingRow{"gem", "examine", v.words.T("home.examine_"+kind, "n", n), v.words.T("home.examine_note"), v.clientPath("/"+kind) + "?examine=1"})
+		if n > 0 && (kind == "payments" || v.May(people.WalletsSee)) {
+			p.Waiting = append(p.Waiting, waitingRow{"gem", "examine", v.Words.T("home.examine_"+kind, "n", n), v.Words.T("home.examine_note"), v.ClientPath("/"+kind) + "?examine=1"})
 		}
 	}
-	if !v.may(people.WebhooksSee) {
+	if !v.May(people.WebhooksSee) {
 		return nil
 	}
-	endpoints, err := tx.Endpoints(ctx, v.client.ID, maxEndpointsShown)
+	endpoints, err := tx.Endpoints(ctx, v.Client.ID, maxEndpointsShown)
 	for _, e := range endpoints {
-		row := waitingRow{Icon: "warn", Tone: "failed", Note: v.words.T("home.hook_note", "host", hostOf(e.URL), "n", e.Backlog)}
+		row := waitingRow{Icon: "warn", Tone: "failed", Note: v.Words.T("home.hook_note", "host", hostOf(e.URL), "n", e.Backlog)}
 		switch {
 		case !e.Enabled && e.DisableReason != till.DisabledByClient:
-			row.Text = v.words.T("home.hook_off", "at", v.clock.Moment(e.DisabledAt, v.now))
+			row.Text = v.Words.T("home.hook_off", "at", v.Clock.Moment(e.DisabledAt, v.Now))
 		case e.Enabled && !e.FailingSince.IsZero():
-			row.Text = v.words.T("home.hook_fails", "at", v.clock.Moment(e.FailingSince, v.now))
+			row.Text = v.Words.T("home.hook_fails", "at", v.Clock.Moment(e.FailingSince, v.Now))
 		default:
 			continue
 		}
-		row.Path = v.clientPath("/webhooks")
+		row.Path = v.ClientPath("/webhooks")
 		p.Waiting = append(p.Waiting, row)
 	}
 	return err
@@ -184,30 +185,30 @@ const maxEndpointsShown = 20
 // operators returns how the merchant's methods do.
 func (v *visit) operators(methods []string) (out []operatorRow) {
 	for _, m := range till.Methods() {
-		if v.client.Mode != till.Test && !slices.Contains(methods, m.Code) || v.k.Collector == nil {
+		if v.Client.Mode != till.Test && !slices.Contains(methods, m.Code) || v.Console.Collector == nil {
 			continue
 		}
-		o := v.k.Collector.Offer(v.client, m)
+		o := v.Console.Collector.Offer(v.Client, m)
 		if !o.Any() {
 			continue
 		}
 		row := operatorRow{Name: m.Name, Chip: v.healthChip(o.Status)}
 		if !o.Since.IsZero() {
-			row.Note = v.words.T("house.since", "at", v.clock.Moment(o.Since, v.now))
+			row.Note = v.Words.T("house.since", "at", v.Clock.Moment(o.Since, v.Now))
 		}
 		out = append(out, row)
 	}
 	return out
 }
 
-func (v *visit) healthChip(s engine.Status) Chip {
+func (v *visit) healthChip(s engine.Status) shell.Chip {
 	switch s {
 	case engine.Closed:
-		return Chip{Tone: "failed", Icon: "cross", Text: v.words.T("health.closed")}
+		return shell.Chip{Tone: "failed", Icon: "cross", Text: v.Words.T("health.closed")}
 	case engine.Degraded:
-		return Chip{Tone: "pending", Icon: "warn", Text: v.words.T("health.degraded")}
+		return shell.Chip{Tone: "pending", Icon: "warn", Text: v.Words.T("health.degraded")}
 	}
-	return Chip{Tone: "paid", Icon: "check", Text: v.words.T("health.operational")}
+	return shell.Chip{Tone: "paid", Icon: "check", Text: v.Words.T("health.operational")}
 }
 
 // homeCSV is GET /c/{client}/home.csv: what the chart shows, by method, with what
@@ -215,9 +216,9 @@ func (v *visit) healthChip(s engine.Status) Chip {
 func (v *visit) homeCSV() error {
 	var f *figures
 	var sums []store.HourSum
-	err := v.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		scope := store.Scope{Client: v.client.ID, Mode: v.client.Mode}
-		if f, err = v.readFigures(ctx, tx, scope, v.clientPath("/home"), ""); err != nil {
+	err := v.View(func(ctx context.Context, tx *store.Tx) (err error) {
+		scope := store.Scope{Client: v.Client.ID, Mode: v.Client.Mode}
+		if f, err = v.readFigures(ctx, tx, scope, v.ClientPath("/home"), ""); err != nil {
 			return err
 		}
 		sums, err = tx.ScopeSums(ctx, scope, []string{store.SumIn, store.SumBack, store.SumOut, store.SumFee}, store.HourOf(f.From), store.HourOf(f.end()))
@@ -230,7 +231,7 @@ func (v *visit) homeCSV() error {
 	for i, start := range f.slots {
 		for _, flow := range books.Flows(f.within(sums, i)) {
 			amount := func(n int64) string { return plainAmount(till.Money{Minor: n, Currency: flow.Currency}) }
-			rows = append(rows, []string{start.String(), v.clock.Local(start), v.clock.Zone.String(), flow.Method, flow.Currency, strconv.FormatInt(flow.In.N, 10), amount(flow.In.Sum),
+			rows = append(rows, []string{start.String(), v.Clock.Local(start), v.Clock.Zone.String(), flow.Method, flow.Currency, strconv.FormatInt(flow.In.N, 10), amount(flow.In.Sum),
 				amount(flow.Back.Sum), strconv.FormatInt(flow.Out.N, 10), amount(flow.Out.Sum), amount(flow.Fee.Sum)})
 		}
 	}

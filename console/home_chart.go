@@ -9,6 +9,7 @@ import (
 	"till"
 	"till/console/chart"
 	"till/console/look"
+	"till/console/shell"
 	"till/store"
 )
 
@@ -35,8 +36,8 @@ func (f *figures) draw(v *visit, sums []store.HourSum) {
 	amount := func(n int64) string { return look.Amount(f.lang, till.Money{Minor: n, Currency: f.Currency}) }
 	c := &chart.Chart{ID: "in", Width: 624, Height: 276, Label: amount}
 	for i, m := range methods {
-		c.Series = append(c.Series, chart.Series{Name: methodName(m, ""), Values: by[m]})
-		f.Series = append(f.Series, seriesRow{i + 1, methodName(m, ""), amount(whole[m]), share(whole[m], f.Collected.Minor)})
+		c.Series = append(c.Series, chart.Series{Name: shell.MethodName(m, ""), Values: by[m]})
+		f.Series = append(f.Series, seriesRow{i + 1, shell.MethodName(m, ""), amount(whole[m]), share(whole[m], f.Collected.Minor)})
 	}
 	c.Now = f.nowSlot()
 	for i := range f.slots {
@@ -57,7 +58,7 @@ func (f *figures) draw(v *visit, sums []store.HourSum) {
 		key = "home.chart_hours"
 	}
 	f.Unit = f.Currency
-	f.Summary = v.words.T(key+"_sum", "amount", look.Money(f.lang, f.Collected), "range", f.heading(v.words.T))
+	f.Summary = v.Words.T(key+"_sum", "amount", look.Money(f.lang, f.Collected), "range", f.heading(v.Words.T))
 	c.Title = f.Summary
 	if len(f.Series) > 0 {
 		f.Chart = c.Stacked()
@@ -86,7 +87,7 @@ func (f *figures) slotLabel(v *visit, i int) string {
 	case f.byHour:
 		return strconv.Itoa(f.clock.In(at).Hour())
 	case f.clock.SameDay(at, f.now):
-		return v.words.T("home.range_today")
+		return v.Words.T("home.range_today")
 	}
 	return strconv.Itoa(f.clock.In(at).Day())
 }
@@ -104,7 +105,7 @@ func (f *figures) slotValue(i int, methods []string, by map[string][]int64, amou
 	for _, m := range methods {
 		if n := by[m][i]; n != 0 {
 			sum += n
-			lines += "\n" + methodName(m, "") + " " + amount(n)
+			lines += "\n" + shell.MethodName(m, "") + " " + amount(n)
 		}
 	}
 	return f.slotName(i) + ": " + amount(sum) + " " + f.Currency + lines

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"till"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 )
@@ -24,24 +25,24 @@ type todoRow struct {
 func (v *visit) setTodo(l *todoList, title string, rows []todoRow) {
 	for i := range rows {
 		r := &rows[i]
-		r.Text, r.Note = v.words.T(r.Text), v.words.T(r.Note)
+		r.Text, r.Note = v.Words.T(r.Text), v.Words.T(r.Note)
 		if r.Done {
 			l.TodoDone++
 		}
 	}
 	if int(l.TodoDone) < len(rows) {
-		l.TodoTitle, l.Todo = v.words.T(title), rows
+		l.TodoTitle, l.Todo = v.Words.T(title), rows
 	}
 }
 
 // readGuide makes home a guide until the merchant's first payment is paid. Who sees
 // only the last days cannot know whether there was one, and gets none.
 func (v *visit) readGuide(ctx context.Context, tx *store.Tx, p *homePage) error {
-	if p.Paid > 0 || v.earliest() > 0 {
+	if p.Paid > 0 || v.Earliest() > 0 {
 		return nil
 	}
 	count := func(status till.Status) (n int64, err error) {
-		_, n, err = tx.ListPayments(ctx, v.client.ID, store.PaymentFilter{Status: status}, store.Page{})
+		_, n, err = tx.ListPayments(ctx, v.Client.ID, store.PaymentFilter{Status: status}, store.Page{})
 		return n, err
 	}
 	paid, err := count(till.Success)
@@ -60,11 +61,11 @@ func (v *visit) readGuide(ctx context.Context, tx *store.Tx, p *homePage) error 
 	if err != nil {
 		return err
 	}
-	keys, err := tx.CountActiveKeys(ctx, v.client.ID)
+	keys, err := tx.CountActiveKeys(ctx, v.Client.ID)
 	if err != nil {
 		return err
 	}
-	endpoints, err := tx.Endpoints(ctx, v.client.ID, 1)
+	endpoints, err := tx.Endpoints(ctx, v.Client.ID, 1)
 	if err != nil {
 		return err
 	}
@@ -74,20 +75,20 @@ func (v *visit) readGuide(ctx context.Context, tx *store.Tx, p *homePage) error 
 		{Text: "guide.request", Note: "guide.request_note", Done: all > 0},
 		{Text: "guide.prompt", Note: "guide.prompt_note", Done: all > pending+processing},
 		{Text: "guide.webhook", Note: "guide.webhook_note", Done: len(endpoints) > 0},
-		{Text: "guide.factor", Note: "guide.factor_note", Path: Prefix + "/me", Done: v.session.Person.HasFactor()},
-		{Text: "guide.live", Note: "guide.live_note", Done: v.client.Mode == till.Live},
+		{Text: "guide.factor", Note: "guide.factor_note", Path: shell.Prefix + "/me", Done: v.Session.Person.HasFactor()},
+		{Text: "guide.live", Note: "guide.live_note", Done: v.Client.Mode == till.Live},
 	}
-	if v.may(people.KeysManage) {
-		rows[0].Path = v.clientPath("/keys")
+	if v.May(people.KeysManage) {
+		rows[0].Path = v.ClientPath("/keys")
 	}
-	if v.may(people.Collect) {
-		rows[1].Path = v.clientPath("/collect")
+	if v.May(people.Collect) {
+		rows[1].Path = v.ClientPath("/collect")
 	}
-	if v.client.Mode == till.Test && v.may(people.SandboxUse) {
-		rows[1].Path, rows[2].Path = v.clientPath("/sandbox"), v.clientPath("/sandbox")
+	if v.Client.Mode == till.Test && v.May(people.SandboxUse) {
+		rows[1].Path, rows[2].Path = v.ClientPath("/sandbox"), v.ClientPath("/sandbox")
 	}
-	if v.may(people.WebhooksManage) {
-		rows[3].Path = v.clientPath("/webhooks")
+	if v.May(people.WebhooksManage) {
+		rows[3].Path = v.ClientPath("/webhooks")
 	}
 	v.setTodo(&p.todoList, "guide.title", rows)
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/console/shell"
 	"till/engine"
 	"till/store"
 	"till/webhook"
@@ -192,7 +193,7 @@ func TestSearchFindsLinesAndSecrets(t *testing.T) {
 		t.Error("a cashier finds lines of wallets")
 	}
 	w.be(till.RoleSupport, "fr")
-	if page := find(Prefix+"/house", a.ID.String()); !strings.Contains(page, "Lignes de portefeuille") {
+	if page := find(shell.Prefix+"/house", a.ID.String()); !strings.Contains(page, "Lignes de portefeuille") {
 		t.Error("the house does not find the line")
 	}
 	w.be(till.RoleOwner, "en")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"till"
+	"till/console/shell"
 	"till/store"
 	"till/store/storetest"
 )
@@ -36,7 +37,7 @@ func TestTheHouseSearchesAllMerchants(t *testing.T) {
 			w.be(till.RoleSupport, "en")
 			find := func(typed string) (at, page string) {
 				t.Helper()
-				a := w.do(request(http.MethodPost, Prefix+"/house/search", url.Values{"q": {typed}}))
+				a := w.do(request(http.MethodPost, shell.Prefix+"/house/search", url.Values{"q": {typed}}))
 				if a.Code != http.StatusSeeOther {
 					t.Fatalf("%q: %d", typed, a.Code)
 				}
@@ -76,7 +77,7 @@ func (w *world) checkWhoFinds(t *testing.T) {
 	t.Helper()
 	for role, want := range map[till.Role]int{till.RoleAdmin: 200, till.RoleFinance: 200, till.RoleAuditor: 200, till.RoleEngineer: 403, till.RoleOwner: 403} {
 		w.be(role, "fr")
-		if a := w.do(request(http.MethodGet, Prefix+"/house/search?q=ORDER-1042", nil)); a.Code != want {
+		if a := w.do(request(http.MethodGet, shell.Prefix+"/house/search?q=ORDER-1042", nil)); a.Code != want {
 			t.Errorf("%s: %d, want %d", role, a.Code, want)
 		}
 	}
@@ -84,7 +85,7 @@ func (w *world) checkWhoFinds(t *testing.T) {
 	a := w.do(request(http.MethodPost, w.path("/search"), url.Values{"q": {"242061230001"}}))
 	_, sealed, _ := strings.Cut(a.Header().Get("Location"), "?")
 	w.be(till.RoleSupport, "en")
-	if a := w.do(request(http.MethodGet, Prefix+"/house/search?"+sealed, nil)); a.Code != http.StatusNotFound {
+	if a := w.do(request(http.MethodGet, shell.Prefix+"/house/search?"+sealed, nil)); a.Code != http.StatusNotFound {
 		t.Errorf("what was sealed for a merchant is opened for the house: %d", a.Code)
 	}
 }
@@ -172,7 +173,7 @@ func TestASearchOverAllMerchantsIsNoted(t *testing.T) {
 	}
 	search(w.path("/search"))
 	w.be(till.RoleSupport, "en")
-	search(Prefix + "/house/search")
+	search(shell.Prefix + "/house/search")
 	if got := noted(till.House); len(got) != 1 || got[0].Actor != w.visitor.Actor() || got[0].Detail != "by phone: 2 hits, 2 merchants" {
 		t.Errorf("the house's log has %+v", got)
 	}

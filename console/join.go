@@ -2,12 +2,13 @@ package console
 
 import (
 	"till"
+	"till/console/shell"
 	"till/people"
 )
 
 // joinPage is what somebody sees behind a link.
 type joinPage struct {
-	*Frame
+	*shell.Frame
 	Token, Wrong      string
 	Invitation        *people.Invitation
 	By, Where         string
@@ -18,7 +19,7 @@ type joinPage struct {
 
 // linkPage says why a link does not work.
 type linkPage struct {
-	*Frame
+	*shell.Frame
 	Why string
 }
 
@@ -27,16 +28,16 @@ type linkPage struct {
 func (v *visit) join() error { return v.showJoin(&joinPage{}) }
 
 func (v *visit) showJoin(p *joinPage) error {
-	p.Token = v.r.PathValue("token")
-	inv, err := v.k.People.Invitation(v.r.Context(), v.from, p.Token)
+	p.Token = v.R.PathValue("token")
+	inv, err := v.Console.People.Invitation(v.R.Context(), v.From, p.Token)
 	if err != nil {
 		return v.deadLink(err)
 	}
-	v.plain = true // the page holds the link
-	p.Invitation, p.Reset, p.CanPasskey = inv, inv.Kind == people.KindReset, v.k.People.CanPasskey()
+	v.Plain = true // the page holds the link
+	p.Invitation, p.Reset, p.CanPasskey = inv, inv.Kind == people.KindReset, v.Console.People.CanPasskey()
 	p.By, p.Where = till.NameOfActor(inv.InvitedBy), inv.ClientName
 	if _, person := till.PersonOfActor(inv.InvitedBy); !person {
-		p.By = v.words.T("join.by_command")
+		p.By = v.Words.T("join.by_command")
 	}
 	if p.Name == "" {
 		p.Name = inv.Name
@@ -48,38 +49,38 @@ func (v *visit) showJoin(p *joinPage) error {
 	if p.Reset {
 		title = "join.reset_title"
 	}
-	if token := v.token(); token != "" && !p.Reset {
-		if s, err := v.k.sessionOf(v, token); err == nil {
+	if token := v.Token(); token != "" && !p.Reset {
+		if s, err := v.Console.SessionOf(v.Visit, token); err == nil {
 			p.As = &s.Person
 		}
 	}
-	p.Frame = v.frame(v.words.T(title), "")
-	return v.page("join", p)
+	p.Frame = v.Frame(v.Words.T(title), "")
+	return v.Page("join", p)
 }
 
 // deadLink says why a link does not work.
 func (v *visit) deadLink(err error) error {
-	why, err := v.refused(err)
+	why, err := v.Refused(err)
 	if err != nil {
 		return err
 	}
-	return v.page("link", &linkPage{v.frame(v.words.T("join.dead"), ""), why})
+	return v.Page("link", &linkPage{v.Frame(v.Words.T("join.dead"), ""), why})
 }
 
 // joining reads what somebody filled in.
 func (v *visit) joining() people.Joining {
-	return people.Joining{Login: v.r.PostFormValue("login"), Name: v.r.PostFormValue("name"), Language: v.words.Lang(), Zone: "",
-		Password: v.r.PostFormValue("password"), Step: v.r.PostFormValue("step"), Answer: []byte(v.r.PostFormValue("answer"))}
+	return people.Joining{Login: v.R.PostFormValue("login"), Name: v.R.PostFormValue("name"), Language: v.Words.Lang(), Zone: "",
+		Password: v.R.PostFormValue("password"), Step: v.R.PostFormValue("step"), Answer: []byte(v.R.PostFormValue("answer"))}
 }
 
 // postJoin is POST /join/{token}: it spends the link.
 func (v *visit) postJoin() error {
 	j := v.joining()
-	e, err := v.k.People.Join(v.r.Context(), v.from, v.r.PathValue("token"), j)
+	e, err := v.Console.People.Join(v.R.Context(), v.From, v.R.PathValue("token"), j)
 	if err == nil {
 		return v.entered(e, false, "")
 	}
-	wrong, err := v.refused(err)
+	wrong, err := v.Refused(err)
 	if err != nil {
 		return err
 	}
@@ -88,8 +89,8 @@ func (v *visit) postJoin() error {
 
 // passkeyPage lets the browser make a passkey.
 type passkeyPage struct {
-	*Frame
-	Passkey *passkeyForm
+	*shell.Frame
+	Passkey *shell.PasskeyForm
 	Action  string // where the answer is posted
 	Back    string
 	Fields  []field
@@ -102,26 +103,26 @@ type field struct{ Name, Value string }
 // postJoinPasskey is POST /join/{token}/passkey: the page on which the browser
 // makes the passkey. It spends nothing.
 func (v *visit) postJoinPasskey() error {
-	j, token := v.joining(), v.r.PathValue("token")
-	c, err := v.k.People.BeginJoin(v.r.Context(), v.from, token, j)
+	j, token := v.joining(), v.R.PathValue("token")
+	c, err := v.Console.People.BeginJoin(v.R.Context(), v.From, token, j)
 	if err != nil {
-		wrong, err := v.refused(err)
+		wrong, err := v.Refused(err)
 		if err != nil {
 			return err
 		}
 		return v.showJoin(&joinPage{Wrong: wrong, Name: j.Name, Login: j.Login})
 	}
-	p := &passkeyPage{Frame: v.frame(v.words.T("register.title"), ""), Passkey: ceremonyForm(c), Action: Prefix + "/join/" + token,
-		Back: Prefix + "/join/" + token, Fields: []field{{"name", j.Name}, {"login", j.Login}}}
+	p := &passkeyPage{Frame: v.Frame(v.Words.T("register.title"), ""), Passkey: shell.CeremonyForm(c), Action: shell.Prefix + "/join/" + token,
+		Back: shell.Prefix + "/join/" + token, Fields: []field{{"name", j.Name}, {"login", j.Login}}}
 	p.Frame.Modules = []string{"passkey.js"}
-	v.plain = true
-	return v.page("passkey", p)
+	v.Plain = true
+	return v.Page("passkey", p)
 }
 
 // postAccept is POST /join/{token}/accept: somebody who is signed in takes the
 // role.
 func (v *visit) postAccept() error {
-	e, err := v.k.People.Accept(v.r.Context(), v.from, v.session, v.r.PathValue("token"))
+	e, err := v.Console.People.Accept(v.R.Context(), v.From, v.Session, v.R.PathValue("token"))
 	if err != nil {
 		return v.deadLink(err)
 	}

@@ -9,19 +9,20 @@ import (
 	"time"
 
 	"till"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 )
 
 // keysPage lists the API keys of a merchant.
 type keysPage struct {
-	*Frame
+	*shell.Frame
 	Done, Refused string
 	Keys          []*keyView
 	Ended         []*keyView
 	More          bool // there are more that have ended
 	Form          *keyForm
-	Proof         *proofForm
+	Proof         *shell.ProofForm
 	Full          bool // the person may give every scope
 }
 
@@ -40,7 +41,7 @@ type keyView struct {
 
 // keyForm is what a key is made with.
 type keyForm struct {
-	*Frame
+	*shell.Frame
 	Act    string
 	Name   string
 	Days   string
@@ -72,10 +73,10 @@ const (
 var expiries = []string{"", "30", "90", "365"}
 
 // Expiries are the choices of a key's form.
-func (f *Frame) Expiries() []Choice {
-	out := make([]Choice, len(expiries))
+func (f *keyForm) Expiries() []shell.Choice {
+	out := make([]shell.Choice, len(expiries))
 	for i, d := range expiries {
-		out[i] = Choice{Text: f.T("apikey.never_ends"), Path: d}
+		out[i] = shell.Choice{Text: f.T("apikey.never_ends"), Path: d}
 		if d != "" {
 			out[i].Text = f.T("apikey.days", "days", d)
 		}
@@ -89,16 +90,16 @@ func (v *visit) keys() error {
 	if err != nil {
 		return err
 	}
-	return v.page("keys", p)
+	return v.Page("keys", p)
 }
 
 func (v *visit) keysPage() (*keysPage, error) {
-	p := &keysPage{Frame: v.frame(v.words.T("menu.keys"), "menu.keys"), Full: v.grant == people.Full}
+	p := &keysPage{Frame: v.Frame(v.Words.T("menu.keys"), "menu.keys"), Full: v.Grant == people.Full}
 	p.Frame.Modules = []string{"passkey.js"}
-	_, p.Refused = v.told()
+	_, p.Refused = v.Outcome()
 	var all []*till.Key
-	err := v.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		all, err = tx.Keys(ctx, v.client.ID, maxListedKeys)
+	err := v.View(func(ctx context.Context, tx *store.Tx) (err error) {
+		all, err = tx.Keys(ctx, v.Client.ID, maxListedKeys)
 		return err
 	})
 	if err != nil {
@@ -107,7 +108,7 @@ func (v *visit) keysPage() (*keysPage, error) {
 	slices.SortStableFunc(all, func(a, b *till.Key) int { return int(max(-1, min(1, int64(b.CreatedAt)-int64(a.CreatedAt)))) })
 	for _, k := range all {
 		switch {
-		case k.Active(v.now):
+		case k.Active(v.Now):
 			p.Keys = append(p.Keys, v.keyView(k))
 		case len(p.Ended) < maxEndedKeys:
 			p.Ended = append(p.Ended, v.keyView(k))
@@ -116,53 +117,53 @@ func (v *visit) keysPage() (*keysPage, error) {
 		}
 	}
 	p.Form = v.keyForm()
-	p.Proof, err = v.proofForm()
+	p.Proof, err = v.ProofForm()
 	return p, err
 }
 
 // keyStart is the part of a key's text that is no secret.
 func (v *visit) keyStart(id string) string {
-	if v.client.Mode == till.Live {
+	if v.Client.Mode == till.Live {
 		return "till_live_" + id + "_…"
 	}
 	return "till_test_" + id + "_…"
 }
 
 func (v *visit) keyView(k *till.Key) *keyView {
-	t := v.words.T
-	out := &keyView{Key: k, Shown: v.keyStart(k.ID), Strong: isStrong(k.Scopes), Act: v.newAct()}
+	t := v.Words.T
+	out := &keyView{Key: k, Shown: v.keyStart(k.ID), Strong: isStrong(k.Scopes), Act: v.NewAct()}
 	words := make([]string, len(k.Scopes))
 	for i, s := range k.Scopes {
 		words[i] = t("scope." + string(s))
 	}
 	out.Scope = strings.Join(words, ", ")
-	out.Rotate = v.grant == people.Full || !out.Strong
+	out.Rotate = v.Grant == people.Full || !out.Strong
 	out.Used = t("apikey.unused")
 	if !k.LastUsedAt.IsZero() {
-		out.Used = t("apikey.used", "t", v.clock.Moment(k.LastUsedAt, v.now))
+		out.Used = t("apikey.used", "t", v.Clock.Moment(k.LastUsedAt, v.Now))
 	}
 	switch {
 	case !k.RevokedAt.IsZero():
-		out.Until = t("apikey.revoked", "t", v.clock.DateTime(k.RevokedAt))
-	case !k.ExpiresAt.IsZero() && k.ExpiresAt <= v.now:
-		out.Until = t("apikey.expired", "t", v.clock.DateTime(k.ExpiresAt))
+		out.Until = t("apikey.revoked", "t", v.Clock.DateTime(k.RevokedAt))
+	case !k.ExpiresAt.IsZero() && k.ExpiresAt <= v.Now:
+		out.Until = t("apikey.expired", "t", v.Clock.DateTime(k.ExpiresAt))
 	case !k.ExpiresAt.IsZero():
-		out.Until = t("apikey.ends", "t", v.clock.DateTime(k.ExpiresAt))
+		out.Until = t("apikey.ends", "t", v.Clock.DateTime(k.ExpiresAt))
 	}
 	if !k.ExposedAt.IsZero() {
-		out.Exposed = t("apikey.exposed", "t", v.clock.DateTime(k.ExposedAt))
+		out.Exposed = t("apikey.exposed", "t", v.Clock.DateTime(k.ExposedAt))
 	}
 	return out
 }
 
 func (v *visit) keyForm() *keyForm {
-	f := &keyForm{Frame: &Frame{Catalogue: v.words}, Act: v.newAct()}
+	f := &keyForm{Frame: &shell.Frame{Catalogue: v.Words}, Act: v.NewAct()}
 	for _, s := range till.Scopes {
 		c := scopeChoice{s, slices.Contains(till.DefaultScopes, s)}
 		switch {
 		case !slices.Contains(strongScopes, s):
 			f.Scopes = append(f.Scopes, c)
-		case v.grant == people.Full:
+		case v.Grant == people.Full:
 			f.Strong = append(f.Strong, c)
 		}
 	}
@@ -171,38 +172,38 @@ func (v *visit) keyForm() *keyForm {
 
 // readKey returns what the form asks for.
 func (v *visit) readKey() (name string, scopes []till.Scope, expires till.Time) {
-	for _, s := range v.r.PostForm["scopes"] {
+	for _, s := range v.R.PostForm["scopes"] {
 		scopes = append(scopes, till.Scope(s))
 	}
-	switch v.r.PostFormValue("days") {
+	switch v.R.PostFormValue("days") {
 	case "30":
-		expires = v.now.Add(30 * 24 * time.Hour)
+		expires = v.Now.Add(30 * 24 * time.Hour)
 	case "90":
-		expires = v.now.Add(90 * 24 * time.Hour)
+		expires = v.Now.Add(90 * 24 * time.Hour)
 	case "365":
-		expires = v.now.Add(365 * 24 * time.Hour)
+		expires = v.Now.Add(365 * 24 * time.Hour)
 	}
-	return strings.TrimSpace(v.r.PostFormValue("name")), scopes, expires
+	return strings.TrimSpace(v.R.PostFormValue("name")), scopes, expires
 }
 
 // postKey is POST /c/{client}/keys: it makes a key.
 func (v *visit) postKey() error {
-	act, err := v.readAct()
+	act, err := v.ReadAct()
 	if err != nil {
 		return err
 	}
 	name, scopes, expires := v.readKey()
 	strong := isStrong(scopes)
-	if strong && v.grant != people.Full {
-		return v.redirect(v.clientPath("/keys?refused=not_allowed"))
+	if strong && v.Grant != people.Full {
+		return v.Redirect(v.ClientPath("/keys?refused=not_allowed"))
 	}
 	if scopes == nil {
 		scopes = []till.Scope{} // none, not the default ones
 	}
-	if strong && v.r.PostFormValue("sure") == "" && v.k.Accounts.CheckKey(name, scopes, expires) == nil {
+	if strong && v.R.PostFormValue("sure") == "" && v.Console.Accounts.CheckKey(name, scopes, expires) == nil {
 		return v.confirmKey(act, name, scopes)
 	}
-	text, key, err := v.k.Accounts.CreateKeyOnce(v.r.Context(), v.seedOf(act), v.client.ID, name, scopes, expires, v.session.Actor())
+	text, key, err := v.Console.Accounts.CreateKeyOnce(v.R.Context(), v.SeedOf(act), v.Client.ID, name, scopes, expires, v.Session.Actor())
 	if err != nil {
 		return v.keyMistake(name, scopes, err)
 	}
@@ -219,7 +220,7 @@ func (v *visit) keyMistake(name string, scopes []till.Scope, err error) error {
 	if readErr != nil {
 		return readErr
 	}
-	p.Form.Name, p.Form.Days, p.Form.Wrong = name, v.r.PostFormValue("days"), map[string]string{}
+	p.Form.Name, p.Form.Days, p.Form.Wrong = name, v.R.PostFormValue("days"), map[string]string{}
 	for _, list := range [][]scopeChoice{p.Form.Scopes, p.Form.Strong} {
 		for i := range list {
 			list[i].Chosen = slices.Contains(scopes, list[i].Scope)
@@ -229,21 +230,21 @@ func (v *visit) keyMistake(name string, scopes []till.Scope, err error) error {
 		where, _, _ := strings.Cut(strings.TrimPrefix(field.Pointer, "/"), "/")
 		switch where {
 		case "name":
-			p.Form.Wrong["name"] = v.words.T("apikey.wrong_name")
+			p.Form.Wrong["name"] = v.Words.T("apikey.wrong_name")
 		case "scopes":
-			p.Form.Wrong["scopes"] = v.words.T("apikey.wrong_scopes")
+			p.Form.Wrong["scopes"] = v.Words.T("apikey.wrong_scopes")
 		default:
-			p.Form.Wrong["name"] = v.words.T("refusal.too_many")
+			p.Form.Wrong["name"] = v.Words.T("refusal.too_many")
 		}
 	}
-	v.render(http.StatusUnprocessableEntity, "keys", p)
+	v.Render(http.StatusUnprocessableEntity, "keys", p)
 	return nil
 }
 
 // confirmPage asks once more before a key is made that moves money out or makes
 // keys: what it allows, and the same form again.
 type confirmPage struct {
-	*Frame
+	*shell.Frame
 	Act, KeyName, Days string
 	Scopes             []till.Scope
 	Strong             []till.Scope
@@ -251,35 +252,35 @@ type confirmPage struct {
 }
 
 func (v *visit) confirmKey(act, name string, scopes []till.Scope) error {
-	p := &confirmPage{Frame: v.frame(v.words.T("apikey.confirm_title"), "menu.keys"), Act: act, KeyName: name, Days: v.r.PostFormValue("days"), Scopes: scopes,
-		Path: v.clientPath("/keys"), Back: v.clientPath("/keys")}
+	p := &confirmPage{Frame: v.Frame(v.Words.T("apikey.confirm_title"), "menu.keys"), Act: act, KeyName: name, Days: v.R.PostFormValue("days"), Scopes: scopes,
+		Path: v.ClientPath("/keys"), Back: v.ClientPath("/keys")}
 	for _, s := range scopes {
 		if slices.Contains(strongScopes, s) {
 			p.Strong = append(p.Strong, s)
 		}
 	}
-	return v.page("key_confirm", p)
+	return v.Page("key_confirm", p)
 }
 
 // showKey shows a key, once.
 func (v *visit) showKey(text string, k *till.Key, note string) error {
-	if v.now.Sub(k.CreatedAt) > shownAgain {
-		return v.redirect(v.clientPath("/keys?refused=shown_once"))
+	if v.Now.Sub(k.CreatedAt) > shell.ShownAgain {
+		return v.Redirect(v.ClientPath("/keys?refused=shown_once"))
 	}
-	t := v.words.T
-	p := &oncePage{Frame: v.frame(t("apikey.once_title"), "menu.keys"), Lead: t("apikey.once_lead"), Label: t("apikey.once"), Secret: text, Back: v.clientPath("/keys")}
+	t := v.Words.T
+	p := &shell.OncePage{Frame: v.Frame(t("apikey.once_title"), "menu.keys"), Lead: t("apikey.once_lead"), Label: t("apikey.once"), Secret: text, Back: v.ClientPath("/keys")}
 	p.Notes = append(p.Notes, t("apikey.once_use"))
 	if note != "" {
 		p.Notes = append(p.Notes, note)
 	}
-	p.Shows = []Choice{{Text: "curl", Path: "export KEY=…\ncurl " + v.k.BaseURL + "/payment-methods -H \"X-Api-Key: $KEY\"", Current: true}}
-	return v.showOnce(p)
+	p.Shows = []shell.Choice{{Text: "curl", Path: "export KEY=…\ncurl " + v.Console.BaseURL + "/payment-methods -H \"X-Api-Key: $KEY\"", Current: true}}
+	return v.ShowOnce(p)
 }
 
 // chosenKey returns the key of a form.
 func (v *visit) chosenKey() (k *till.Key, err error) {
-	err = v.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		k, err = tx.Key(ctx, v.client.ID, v.r.PostFormValue("key"))
+	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
+		k, err = tx.Key(ctx, v.Client.ID, v.R.PostFormValue("key"))
 		return err
 	})
 	return k, err
@@ -287,44 +288,44 @@ func (v *visit) chosenKey() (k *till.Key, err error) {
 
 // postKeyRotate is POST /c/{client}/keys/rotate.
 func (v *visit) postKeyRotate() error {
-	path := v.clientPath("/keys")
-	act, err := v.readAct()
+	path := v.ClientPath("/keys")
+	act, err := v.ReadAct()
 	if err != nil {
 		return err
 	}
 	k, err := v.chosenKey()
 	if till.ErrorCode(err) == till.CodeKeyNotFound {
-		return v.redirect(path + "?refused=key_unknown")
+		return v.Redirect(path + "?refused=key_unknown")
 	}
 	if err != nil {
 		return err
 	}
-	if isStrong(k.Scopes) && v.grant != people.Full {
-		return v.redirect(path + "?refused=not_allowed")
+	if isStrong(k.Scopes) && v.Grant != people.Full {
+		return v.Redirect(path + "?refused=not_allowed")
 	}
-	overlap := v.readOverlap()
-	text, made, err := v.k.Accounts.RotateKeyOnce(v.r.Context(), v.seedOf(act), v.client.ID, k.ID, overlap, v.session.Actor())
+	overlap := v.ReadOverlap()
+	text, made, err := v.Console.Accounts.RotateKeyOnce(v.R.Context(), v.SeedOf(act), v.Client.ID, k.ID, overlap, v.Session.Actor())
 	switch code := till.ErrorCode(err); {
 	case code == till.CodeKeyNotFound:
-		return v.redirect(path + "?refused=key_unknown")
+		return v.Redirect(path + "?refused=key_unknown")
 	case code == till.CodeValidationFailed:
-		return v.redirect(path + "?refused=key_replaced")
+		return v.Redirect(path + "?refused=key_replaced")
 	case err != nil:
 		return err
 	}
-	note := v.words.T("apikey.old_over")
+	note := v.Words.T("apikey.old_over")
 	if overlap > 0 {
-		note = v.words.T("apikey.old_works", "t", v.clock.DateTime(made.CreatedAt.Add(overlap)))
+		note = v.Words.T("apikey.old_works", "t", v.Clock.DateTime(made.CreatedAt.Add(overlap)))
 	}
 	return v.showKey(text, made, note)
 }
 
 // postKeyRevoke is POST /c/{client}/keys/revoke.
 func (v *visit) postKeyRevoke() error {
-	path := v.clientPath("/keys")
-	_, err := v.k.Accounts.RevokeKey(v.r.Context(), v.client.ID, v.r.PostFormValue("key"), v.r.PostFormValue("cascade") != "", v.session.Actor())
+	path := v.ClientPath("/keys")
+	_, err := v.Console.Accounts.RevokeKey(v.R.Context(), v.Client.ID, v.R.PostFormValue("key"), v.R.PostFormValue("cascade") != "", v.Session.Actor())
 	if till.ErrorCode(err) == till.CodeKeyNotFound {
-		return v.redirect(path + "?refused=key_unknown")
+		return v.Redirect(path + "?refused=key_unknown")
 	}
-	return v.after(path, "key_revoked", err)
+	return v.After(path, "key_revoked", err)
 }

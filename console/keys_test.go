@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/account"
+	"till/console/shell"
 	"till/store/storetest"
 )
 
@@ -46,11 +47,11 @@ func TestKeys(t *testing.T) {
 			if strings.Contains(page, text) || strings.Count(page, "shop-1</b>") != 1 || !strings.Contains(page, "till_test_"+id) {
 				t.Error("the list shows the secret, or two keys")
 			}
-			w.console.now = func() till.Time { return w.store.Now().Add(time.Minute) }
+			w.console.Now = func() till.Time { return w.store.Now().Add(time.Minute) }
 			if again := w.send(path, form); again.Code != http.StatusSeeOther || keyText.MatchString(again.Body.String()) {
 				t.Errorf("a minute later the key is shown again: %d", again.Code)
 			}
-			w.console.now = w.store.Now
+			w.console.Now = w.store.Now
 			strong := url.Values{"act": {till.NewID(w.store.Now()).String()}, "name": {"pays"}, "scopes": {"payouts:write"}}
 			if a := w.send(path, strong); a.Header().Get("Location") != path+"?refused=not_allowed" {
 				t.Errorf("a developer makes a key that pays out: %d", a.Code)
@@ -137,7 +138,7 @@ func TestHouseAudit(t *testing.T) {
 		code int
 	}{{till.RoleAdmin, 200}, {till.RoleAuditor, 200}, {till.RoleSupport, 403}, {till.RoleOwner, 403}} {
 		w.be(c.role, "fr")
-		a := w.do(request(http.MethodGet, Prefix+"/house/audit", nil))
+		a := w.do(request(http.MethodGet, shell.Prefix+"/house/audit", nil))
 		if a.Code != c.code {
 			t.Errorf("%s gets %d", c.role, a.Code)
 		}

@@ -13,10 +13,10 @@ import (
 // or has an open case: copied, it needs no more than a greeting. It is for those of the
 // house who work on cases; "" for others.
 func (v *visit) letter(s *books.Story) string {
-	if !v.session.MayHouse(people.CasesWork) || s.Subject.Final && len(s.OpenCases()) == 0 {
+	if !v.Session.MayHouse(people.CasesWork) || s.Subject.Final && len(s.OpenCases()) == 0 {
 		return ""
 	}
-	b, t := &s.Subject, v.words.T
+	b, t := &s.Subject, v.Words.T
 	lines := []string{t("letter.about_" + string(s.Kind)), ""}
 	line := func(key, value string) {
 		if value != "" {
@@ -31,11 +31,11 @@ func (v *visit) letter(s *books.Story) string {
 		theirs = s.Step.Handle
 	}
 	line("theirs", theirs)
-	line("amount", look.Money(v.words.Lang(), b.Amount))
+	line("amount", look.Money(v.Words.Lang(), b.Amount))
 	line("phone", maskPhone(b.Phone))
 	if i := slices.IndexFunc(s.Timeline(), func(m books.Moment) bool { return m.Kind == books.MomentSent }); i >= 0 {
 		sent := s.Timeline()[i].At
-		line("sent", v.clock.DateTime(sent)+" ("+v.clock.Offset(sent)+"; "+sent.String()+")")
+		line("sent", v.Clock.DateTime(sent)+" ("+v.Clock.Offset(sent)+"; "+sent.String()+")")
 	}
 	return strings.Join(append(lines, "", t("letter.ask")), "\n")
 }

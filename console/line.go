@@ -2,6 +2,7 @@ package console
 
 import (
 	"till"
+	"till/console/shell"
 	"till/store"
 )
 
@@ -12,7 +13,7 @@ type Line struct {
 	Day       string // where a new day begins
 	At        till.Time
 	Time      string
-	State     Chip
+	State     shell.Chip
 	Why       string
 	Amount    till.Money
 	Phone     string // masked
@@ -31,7 +32,7 @@ type Line struct {
 func (l *Line) Tail() string { return l.ID[len(l.ID)-8:] }
 
 func (v *visit) line(client, id till.ID, at till.Time, amount till.Money, phone, method, country, reference, receipt string) *Line {
-	return &Line{client: client, ID: id.String(), At: at, Time: v.clock.Time(at), Amount: amount, phone: phone, Phone: maskPhone(phone), Method: methodName(method, country),
+	return &Line{client: client, ID: id.String(), At: at, Time: v.Clock.Time(at), Amount: amount, phone: phone, Phone: maskPhone(phone), Method: shell.MethodName(method, country),
 		Reference: reference, Receipt: receipt}
 }
 
@@ -39,7 +40,7 @@ func (v *visit) paymentLines(rows []*store.PaymentRow) []*Line {
 	out := make([]*Line, len(rows))
 	for i, p := range rows {
 		l := v.line(p.ClientID, p.ID, p.CreatedAt, p.Amount, p.Phone, p.Method, p.Country, p.Reference, p.ProviderReference)
-		l.Path = pathOf(p.ClientID, "/payments/"+l.ID)
+		l.Path = shell.PathOf(p.ClientID, "/payments/"+l.ID)
 		l.State, l.Why = v.paymentChip(p)
 		l.Final = p.Status.Final()
 		out[i] = l
@@ -52,7 +53,7 @@ func (v *visit) payoutLines(rows []*store.PayoutRow) []*Line {
 	out := make([]*Line, len(rows))
 	for i, p := range rows {
 		l := v.line(p.ClientID, p.ID, p.CreatedAt, p.Amount, p.Phone, p.Method, p.Country, p.Reference, p.ProviderReference)
-		l.Path = pathOf(p.ClientID, "/payouts/"+l.ID)
+		l.Path = shell.PathOf(p.ClientID, "/payouts/"+l.ID)
 		l.State, l.Why = v.payoutChip(p)
 		out[i] = l
 	}
@@ -63,8 +64,8 @@ func (v *visit) payoutLines(rows []*store.PayoutRow) []*Line {
 // setDays names the day of each line that begins one.
 func (v *visit) setDays(lines []*Line) {
 	for i, l := range lines {
-		if i == 0 || !v.clock.SameDay(l.At, lines[i-1].At) {
-			l.Day = v.clock.Day(l.At, v.now)
+		if i == 0 || !v.Clock.SameDay(l.At, lines[i-1].At) {
+			l.Day = v.Clock.Day(l.At, v.Now)
 		}
 	}
 }

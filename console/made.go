@@ -21,11 +21,11 @@ func (m made) Any() bool { return len(m.Keys)+len(m.Endpoints) > 0 }
 
 // madeIn returns what people have made in a merchant, by person.
 func (v *visit) madeIn(client till.ID) (map[till.ID]made, error) {
-	keys, err := v.k.Accounts.KeysByPerson(v.r.Context(), client)
+	keys, err := v.Console.Accounts.KeysByPerson(v.R.Context(), client)
 	if err != nil {
 		return nil, err
 	}
-	endpoints, err := v.k.Endpoints.ByPerson(v.r.Context(), client)
+	endpoints, err := v.Console.Endpoints.ByPerson(v.R.Context(), client)
 	if err != nil {
 		return nil, err
 	}
@@ -48,13 +48,13 @@ func (v *visit) endMade(client *till.Client, person till.ID) error {
 	}
 	m := all[person]
 	for _, k := range m.Keys {
-		if _, err := v.k.Accounts.RevokeKey(v.r.Context(), client.ID, k.ID, true, v.session.Actor()); err != nil {
+		if _, err := v.Console.Accounts.RevokeKey(v.R.Context(), client.ID, k.ID, true, v.Session.Actor()); err != nil {
 			return err
 		}
 	}
 	off := false
 	for _, e := range m.Endpoints {
-		if _, err := v.k.Endpoints.Patch(v.r.Context(), client, e.ID, &webhook.Request{Enabled: &off}, v.requester()); err != nil {
+		if _, err := v.Console.Endpoints.Patch(v.R.Context(), client, e.ID, &webhook.Request{Enabled: &off}, v.Requester()); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func (v *visit) endMade(client *till.Client, person till.ID) error {
 // that a form that is sent again finds it, and after, for what was made meanwhile.
 func (v *visit) withMade(person till.ID, in []*till.Client, act func() error) error {
 	end := func() error {
-		if v.r.PostFormValue("made") == "" {
+		if v.R.PostFormValue("made") == "" {
 			return nil
 		}
 		for _, c := range in {
@@ -87,7 +87,7 @@ func (v *visit) withMade(person till.ID, in []*till.Client, act func() error) er
 
 // merchantsOf returns the merchants that a person has a role with.
 func (v *visit) merchantsOf(person till.ID) (out []*till.Client, err error) {
-	err = v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
 		out, err = tx.ClientsOf(ctx, person, people.MaxMemberships)
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"till"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 	"till/store/storetest"
@@ -109,7 +110,7 @@ func TestThePageOfRolesSaysWhatKeysGive(t *testing.T) {
 		}
 	}
 	w := newWorld(t, sqlite())
-	if page := w.get(Prefix + "/roles"); strings.Count(page, "only by keys") != 2 {
+	if page := w.get(shell.Prefix + "/roles"); strings.Count(page, "only by keys") != 2 {
 		t.Errorf("the page says it %d times", strings.Count(page, "only by keys"))
 	}
 }

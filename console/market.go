@@ -47,7 +47,7 @@ func digitsOf(text string) string {
 
 // curl returns a request that can be pasted.
 func (v *visit) curl(method, country, phone string, amount till.Money) string {
-	return "curl " + v.k.BaseURL + "/payments -H \"X-Api-Key: $KEY\" -H 'Content-Type: application/json' -d '{\n" +
+	return "curl " + v.Console.BaseURL + "/payments -H \"X-Api-Key: $KEY\" -H 'Content-Type: application/json' -d '{\n" +
 		"  \"method\": \"" + method + "\", \"country\": \"" + country + "\", \"amount\": {\"value\": \"" + amount.Value() + "\", \"currency\": \"" + amount.Currency + "\"},\n" +
 		"  \"customer\": {\"phone\": \"" + phone + "\"}, \"idempotency_key\": \"'$(uuidgen)'\"}'"
 }

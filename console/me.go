@@ -4,14 +4,15 @@ import (
 	"html/template"
 
 	"till"
+	"till/console/shell"
 	"till/people"
 )
 
-const mePath = Prefix + "/me"
+const mePath = shell.Prefix + "/me"
 
 // mePage is the profile.
 type mePage struct {
-	*Frame
+	*shell.Frame
 	Done, Refused string
 	Session       *people.Session
 	Roles         []roleOf
@@ -19,7 +20,7 @@ type mePage struct {
 	Sessions      []*people.Session
 	Reset         *people.Invitation // a link that would let somebody in as this person; nil: none
 	CanPasskey    bool
-	Proof         *proofForm
+	Proof         *shell.ProofForm
 }
 
 // roleOf is one role of the person.
@@ -30,66 +31,68 @@ type roleOf struct {
 
 // me is GET /me.
 func (v *visit) me() error {
-	ctx := v.r.Context()
-	p := &mePage{Frame: v.frame(v.words.T("me.title"), ""), Session: v.session, CanPasskey: v.k.People.CanPasskey()}
+	ctx := v.R.Context()
+	p := &mePage{Frame: v.Frame(v.Words.T("me.title"), ""), Session: v.Session, CanPasskey: v.Console.People.CanPasskey()}
 	p.Frame.Modules = []string{"passkey.js"}
-	p.Done, p.Refused = v.told()
+	p.Done, p.Refused = v.Outcome()
 	var err error
-	if p.Passkeys, err = v.k.People.Passkeys(ctx, v.session.Person.ID); err != nil {
+	if p.Passkeys, err = v.Console.People.Passkeys(ctx, v.Session.Person.ID); err != nil {
 		return err
 	}
-	if p.Sessions, err = v.k.People.Sessions(ctx, v.session.Person.ID); err != nil {
+	if p.Sessions, err = v.Console.People.Sessions(ctx, v.Session.Person.ID); err != nil {
 		return err
 	}
-	if p.Reset, err = v.k.People.OpenReset(ctx, v.session.Person.ID); err != nil {
+	if p.Reset, err = v.Console.People.OpenReset(ctx, v.Session.Person.ID); err != nil {
 		return err
 	}
-	if !v.session.FactorMissing {
-		if p.Proof, err = v.proofForm(); err != nil {
+	if !v.Session.FactorMissing {
+		if p.Proof, err = v.ProofForm(); err != nil {
 			return err
 		}
 	}
-	clients, err := v.k.People.Clients(ctx, v.session)
+	clients, err := v.Console.People.Clients(ctx, v.Session)
 	if err != nil {
 		return err
 	}
 	for _, c := range clients {
-		p.Roles = append(p.Roles, roleOf{c.Name, v.session.RoleIn(c.ID)})
+		p.Roles = append(p.Roles, roleOf{c.Name, v.Session.RoleIn(c.ID)})
 	}
-	if r := v.session.RoleIn(till.House); r != "" {
-		p.Roles = append(p.Roles, roleOf{v.words.T("me.house"), r})
+	if r := v.Session.RoleIn(till.House); r != "" {
+		p.Roles = append(p.Roles, roleOf{v.Words.T("me.house"), r})
 	}
-	return v.page("me", p)
+	return v.Page("me", p)
 }
 
 // postMe is POST /me: name, language, zone, theme, shortcuts.
 func (v *visit) postMe() error {
-	err := v.k.People.SetProfile(v.r.Context(), v.session, people.Profile{Name: v.r.PostFormValue("name"), Language: v.r.PostFormValue("language"),
-		Zone: v.r.PostFormValue("zone"), Theme: v.r.PostFormValue("theme"), NoKeys: v.r.PostFormValue("keys") == ""})
-	return v.back(mePath, "profile", err)
+	err := v.Console.People.SetProfile(v.R.Context(), v.Session, people.Profile{Name: v.R.PostFormValue("name"), Language: v.R.PostFormValue("language"),
+		Zone: v.R.PostFormValue("zone"), Theme: v.R.PostFormValue("theme"), NoKeys: v.R.PostFormValue("keys") == ""})
+	return v.Back(mePath, "profile", err)
 }
 
 // postProve is POST /me/prove: checkProof has taken the proof.
-func (v *visit) postProve() error { return v.back(ownPath(v.r.PostFormValue("back")), "proved", nil) }
+func (v *visit) postProve() error {
+	return v.Back(shell.OwnPath(v.R.PostFormValue("back")), "proved", nil)
+}
 
 // changed gives the browser its new token after a change of what the person
 // signs in with.
 func (v *visit) changed(e people.Entry, done string, err error) error {
 	if err == nil {
-		v.renewed(e)
+		v.Renewed(e)
 	}
-	return v.back(mePath, done, err)
+	return v.Back(mePath, done, err)
 }
 
 // postPassword is POST /me/password.
 func (v *visit) postPassword() error {
-	e, err := v.k.People.SetPassword(v.r.Context(), v.from, v.session, v.r.PostFormValue("password"))
+	e, err := v.Console.People.SetPassword(v.R.Context(), v.From, v.Session, v.R.PostFormValue("password"))
 	return v.changed(e, "password", err)
 }
 
 // totpPage sets up an authenticator app.
 type totpPage struct {
-	*Frame
+	*shell.Frame
 	Setup *people.TOTPSetup
 	QR    template.HTML
 	Wrong string
@@ -98,10 +101,10 @@ type totpPage struct {
 // mayChange refuses somebody who must prove who they are before a page that
 // changes what they sign in with.
 func (v *visit) mayChange() error {
-	if v.session.Fresh() || v.session.FactorMissing {
+	if v.Session.Fresh() || v.Session.FactorMissing {
 		return nil
 	}
-	return v.stop(v.back(mePath, "", &people.Refusal{Code: people.ProofNeeded}))
+	return v.Stop(v.Back(mePath, "", &people.Refusal{Code: people.ProofNeeded}))
 }
 
 // totp is GET /me/totp.
@@ -109,7 +112,7 @@ func (v *visit) totp() error {
 	if err := v.mayChange(); err != nil {
 		return err
 	}
-	setup, err := v.k.People.BeginTOTP(v.r.Context(), v.session)
+	setup, err := v.Console.People.BeginTOTP(v.R.Context(), v.Session)
 	if err != nil {
 		return err
 	}
@@ -117,62 +120,62 @@ func (v *visit) totp() error {
 }
 
 func (v *visit) showTOTP(setup *people.TOTPSetup, wrong string) (err error) {
-	p := &totpPage{Frame: v.frame(v.words.T("totp.title"), ""), Setup: setup, Wrong: wrong}
-	if p.QR, err = v.qr(setup.URI, v.words.T("totp.qr")); err != nil {
+	p := &totpPage{Frame: v.Frame(v.Words.T("totp.title"), ""), Setup: setup, Wrong: wrong}
+	if p.QR, err = v.qr(setup.URI, v.Words.T("totp.qr")); err != nil {
 		return err
 	}
-	v.plain = true
-	return v.page("totp", p)
+	v.Plain = true
+	return v.Page("totp", p)
 }
 
 // codesPage shows recovery codes, once.
 type codesPage struct {
-	*Frame
+	*shell.Frame
 	Codes []string
 }
 
 func (v *visit) showCodes(codes []string) error {
-	v.plain = true
-	return v.page("codes", &codesPage{v.frame(v.words.T("codes.title"), ""), codes})
+	v.Plain = true
+	return v.Page("codes", &codesPage{v.Frame(v.Words.T("codes.title"), ""), codes})
 }
 
 // postTOTP is POST /me/totp.
 func (v *visit) postTOTP() error {
-	e, codes, err := v.k.People.ConfirmTOTP(v.r.Context(), v.from, v.session, v.r.PostFormValue("step"), v.r.PostFormValue("code"))
+	e, codes, err := v.Console.People.ConfirmTOTP(v.R.Context(), v.From, v.Session, v.R.PostFormValue("step"), v.R.PostFormValue("code"))
 	if err != nil {
 		return v.totpAgain(err)
 	}
-	v.renewed(e)
+	v.Renewed(e)
 	if len(codes) > 0 {
 		return v.showCodes(codes)
 	}
-	return v.back(mePath, "totp", nil)
+	return v.Back(mePath, "totp", nil)
 }
 
 // totpAgain shows the same secret again: the app has it already.
 func (v *visit) totpAgain(cause error) error {
-	wrong, err := v.refused(cause)
+	wrong, err := v.Refused(cause)
 	if err != nil {
 		return err
 	}
-	setup, err := v.k.People.ShowTOTP(v.session, v.r.PostFormValue("step"))
+	setup, err := v.Console.People.ShowTOTP(v.Session, v.R.PostFormValue("step"))
 	if err != nil {
-		return v.back(mePath, "", cause)
+		return v.Back(mePath, "", cause)
 	}
 	return v.showTOTP(setup, wrong)
 }
 
 // postTOTPRemove is POST /me/totp/remove.
 func (v *visit) postTOTPRemove() error {
-	e, err := v.k.People.RemoveTOTP(v.r.Context(), v.from, v.session)
+	e, err := v.Console.People.RemoveTOTP(v.R.Context(), v.From, v.Session)
 	return v.changed(e, "totp_removed", err)
 }
 
 // postCodes is POST /me/codes.
 func (v *visit) postCodes() error {
-	codes, err := v.k.People.NewRecoveryCodes(v.r.Context(), v.session)
+	codes, err := v.Console.People.NewRecoveryCodes(v.R.Context(), v.Session)
 	if err != nil {
-		return v.back(mePath, "", err)
+		return v.Back(mePath, "", err)
 	}
 	return v.showCodes(codes)
 }
@@ -182,40 +185,40 @@ func (v *visit) newPasskey() error {
 	if err := v.mayChange(); err != nil {
 		return err
 	}
-	c, err := v.k.People.BeginPasskey(v.r.Context(), v.session)
+	c, err := v.Console.People.BeginPasskey(v.R.Context(), v.Session)
 	if err != nil {
-		return v.back(mePath, "", err)
+		return v.Back(mePath, "", err)
 	}
-	p := &passkeyPage{Frame: v.frame(v.words.T("register.title"), ""), Passkey: ceremonyForm(c), Action: mePath + "/passkey", Back: mePath, Ask: true}
+	p := &passkeyPage{Frame: v.Frame(v.Words.T("register.title"), ""), Passkey: shell.CeremonyForm(c), Action: mePath + "/passkey", Back: mePath, Ask: true}
 	p.Frame.Modules = []string{"passkey.js"}
-	return v.page("passkey", p)
+	return v.Page("passkey", p)
 }
 
 // postNewPasskey is POST /me/passkey.
 func (v *visit) postNewPasskey() error {
-	e, err := v.k.People.AddPasskey(v.r.Context(), v.from, v.session, v.r.PostFormValue("step"), []byte(v.r.PostFormValue("answer")), v.r.PostFormValue("name"))
+	e, err := v.Console.People.AddPasskey(v.R.Context(), v.From, v.Session, v.R.PostFormValue("step"), []byte(v.R.PostFormValue("answer")), v.R.PostFormValue("name"))
 	return v.changed(e, "passkey", err)
 }
 
 // postPasskeyRemove is POST /me/passkey/remove.
 func (v *visit) postPasskeyRemove() error {
-	id, err := till.ParseID(v.r.PostFormValue("passkey"))
+	id, err := till.ParseID(v.R.PostFormValue("passkey"))
 	if err != nil {
-		return errInput
+		return shell.ErrInput
 	}
-	e, err := v.k.People.RemovePasskey(v.r.Context(), v.from, v.session, id)
+	e, err := v.Console.People.RemovePasskey(v.R.Context(), v.From, v.Session, id)
 	return v.changed(e, "passkey_removed", err)
 }
 
 // postSessions is POST /me/sessions: it ends one, or all others.
 func (v *visit) postSessions() error {
-	text := v.r.PostFormValue("session")
+	text := v.R.PostFormValue("session")
 	if text == "" {
-		return v.back(mePath, "sessions", v.k.People.EndOthers(v.r.Context(), v.session))
+		return v.Back(mePath, "sessions", v.Console.People.EndOthers(v.R.Context(), v.Session))
 	}
 	id, err := till.ParseID(text)
 	if err != nil {
-		return errInput
+		return shell.ErrInput
 	}
-	return v.back(mePath, "sessions", v.k.People.EndSession(v.r.Context(), v.session, id))
+	return v.Back(mePath, "sessions", v.Console.People.EndSession(v.R.Context(), v.Session, id))
 }

@@ -1,11 +1,14 @@
 package console
 
-import "till/console/look"
+import (
+	"till/console/look"
+	"till/console/shell"
+)
 
 // clientMenu is the menu of a merchant, in its groups. An item is shown to those who may
 // see its page.
-func clientMenu() [][]MenuItem {
-	return [][]MenuItem{
+func clientMenu() [][]shell.MenuItem {
+	return [][]shell.MenuItem{
 		{
 			{Key: "menu.home", Icon: "home", Path: "/home", Shortcut: "gh", Bar: true, Ranges: homeRanges},
 			{Key: "menu.collect", Icon: "collect", Path: "/collect", Shortcut: "n", Bar: true},
@@ -25,8 +28,8 @@ func clientMenu() [][]MenuItem {
 }
 
 // houseMenu is the menu of the house, as clientMenu is that of a merchant.
-func houseMenu() []MenuItem {
-	return []MenuItem{
+func houseMenu() []shell.MenuItem {
+	return []shell.MenuItem{
 		{Key: "menu.house", Icon: "home", Path: "/house", Shortcut: "gh"},
 		{Key: "frame.search", Icon: "glass", Path: "/house/search"},
 		{Key: "menu.people", Icon: "people", Path: "/house/people"},

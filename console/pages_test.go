@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"till"
+	"till/console/shell"
 )
 
 // Every page, in both languages, with texts that strangers chose.
@@ -33,7 +34,7 @@ func TestPagesEscapeWhatStrangersWrote(t *testing.T) {
 	for _, lang := range []string{"en", "fr"} {
 		for _, query := range []string{"", "?q=ORDER-1042", "?q=5000&range=today", "?as=secret&ours=key", "?q=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E"} {
 			w.be(till.RoleSupport, lang)
-			checkPage(t, lang+" house "+query, w.get(Prefix+"/house/search"+query))
+			checkPage(t, lang+" house "+query, w.get(shell.Prefix+"/house/search"+query))
 		}
 	}
 	w.be(till.RoleOwner, "en")
@@ -98,7 +99,7 @@ func TestEmptyPages(t *testing.T) {
 	}
 	for lang, want := range map[string]string{"en": "Nothing found", "fr": "Rien trouvé"} {
 		w.be(till.RoleSupport, lang)
-		page := w.get(Prefix + "/house/search?q=nothing")
+		page := w.get(shell.Prefix + "/house/search?q=nothing")
 		checkPage(t, "the house's search", page)
 		if !strings.Contains(page, want) {
 			t.Errorf("the house's search lacks %q", want)

@@ -9,19 +9,20 @@ import (
 
 	"till"
 	"till/books"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 )
 
 // listPage is a list of payments or payouts.
 type listPage struct {
-	*Frame
+	*shell.Frame
 	Kind    string // "payments" or "payouts"
 	Filter  *filter
 	Range   *RangePicker
-	States  []Choice
-	Methods []Choice
-	Through []Choice          // connections, for people of the house
+	States  []shell.Choice
+	Methods []shell.Choice
+	Through []shell.Choice    // connections, for people of the house
 	Words   map[string]string // what the current filter says
 
 	Lines   []*Line
@@ -47,7 +48,7 @@ func (v *visit) payments() error {
 
 // paymentFilter reads the address of a list of payments.
 func (v *visit) paymentFilter() *filter {
-	return v.readFilter(v.clientPath("/payments"), append(statusWords(till.Statuses), openState))
+	return v.readFilter(v.ClientPath("/payments"), append(statusWords(till.Statuses), openState))
 }
 
 // reader reads a page of a list, and the number of all.
@@ -58,33 +59,33 @@ const maxScannedRows = 200_000
 
 // list shows a list of payments or payouts.
 func (v *visit) list(kind string, f *filter, read reader) error {
-	p := &listPage{Frame: v.frame(v.words.T("menu."+kind), "menu."+kind), Kind: kind, Filter: f}
+	p := &listPage{Frame: v.Frame(v.Words.T("menu."+kind), "menu."+kind), Kind: kind, Filter: f}
 	if f.Upto == 0 {
-		f.Upto = v.now
+		f.Upto = v.Now
 	}
-	err := v.view(func(ctx context.Context, tx *store.Tx) error { return v.readList(ctx, tx, p, f, read) })
+	err := v.View(func(ctx context.Context, tx *store.Tx) error { return v.readList(ctx, tx, p, f, read) })
 	if err != nil {
 		return err
 	}
 	p.Show, p.Again = f.path(), f.path("page", pageWord(f.Page), "upto", strconv.FormatInt(int64(f.Upto), 10))
 	p.Pages = v.pages(f, p.Total)
-	if v.may(people.Export) && p.Total > 0 {
+	if v.May(people.Export) && p.Total > 0 {
 		p.CSV = f.pathOf(f.base + ".csv")
-		if v.may(people.ExportPhones) {
+		if v.May(people.ExportPhones) {
 			p.Whole = f.pathOf(f.base + "/export")
 		}
 	}
-	if kind == "payments" && v.may(people.Collect) {
-		p.Collect = v.clientPath("/collect")
+	if kind == "payments" && v.May(people.Collect) {
+		p.Collect = v.ClientPath("/collect")
 	}
 	if kind == "payments" {
-		if p.Test && v.may(people.SandboxUse) {
-			p.Sandbox = v.clientPath("/sandbox")
+		if p.Test && v.May(people.SandboxUse) {
+			p.Sandbox = v.ClientPath("/sandbox")
 		}
 		p.Curl = v.curl("mtn_momo", "CG", "242061234567", till.Money{Minor: 5000, Currency: "XAF"})
 	}
 	v.choices(p, f)
-	return v.page("list", p)
+	return v.Page("list", p)
 }
 
 func pageWord(n int) string {
@@ -194,21 +195,21 @@ func (v *visit) explainExamined(lines []*Line, cases []*store.Case) {
 
 // listPayments reads payments for a list.
 func (v *visit) listPayments(ctx context.Context, tx *store.Tx, f store.PaymentFilter, page store.Page) ([]*Line, int64, error) {
-	f.From = max(f.From, v.earliest())
+	f.From = max(f.From, v.Earliest())
 	if f.Status == openState {
 		rows, total, err := v.listOpen(ctx, tx, f, page)
 		return v.paymentLines(rows), total, err
 	}
-	rows, total, err := tx.ListPayments(ctx, v.client.ID, f, page)
+	rows, total, err := tx.ListPayments(ctx, v.Client.ID, f, page)
 	return v.paymentLines(rows), total, err
 }
 
 // choices fills in the links of the filters.
 func (v *visit) choices(p *listPage, f *filter) {
-	t := v.words.T
+	t := v.Words.T
 	p.Words = map[string]string{"state": t("list.all"), "method": t("list.all")}
 	p.Range = v.rangePicker(p.Frame, f, f.Kept(), f.path)
-	p.States = append(p.States, Choice{t("list.all"), f.path("state", ""), f.State == ""})
+	p.States = append(p.States, shell.Choice{Text: t("list.all"), Path: f.path("state", ""), Current: f.State == ""})
 	states := statusWords(till.Statuses)
 	if p.Kind == "payouts" {
 		states = statusWords(till.PayoutStatuses)
@@ -217,17 +218,17 @@ func (v *visit) choices(p *listPage, f *filter) {
 	}
 	for _, s := range states {
 		name := t("state." + stateWord(p.Kind, s))
-		p.States = append(p.States, Choice{name, f.path("state", s), f.State == s})
+		p.States = append(p.States, shell.Choice{Text: name, Path: f.path("state", s), Current: f.State == s})
 		if f.State == s {
 			p.Words["state"] = name
 		}
 	}
-	p.Methods = append(p.Methods, Choice{t("list.all"), f.path("method", ""), f.Method == ""})
+	p.Methods = append(p.Methods, shell.Choice{Text: t("list.all"), Path: f.path("method", ""), Current: f.Method == ""})
 	for _, m := range till.Methods() {
-		if v.client.Mode == till.Test && !m.InSandbox() {
+		if v.Client.Mode == till.Test && !m.InSandbox() {
 			continue
 		}
-		p.Methods = append(p.Methods, Choice{m.Name, f.path("method", m.Code), f.Method == m.Code})
+		p.Methods = append(p.Methods, shell.Choice{Text: m.Name, Path: f.path("method", m.Code), Current: f.Method == m.Code})
 		if f.Method == m.Code {
 			p.Words["method"] = m.Name
 		}
@@ -235,12 +236,12 @@ func (v *visit) choices(p *listPage, f *filter) {
 }
 
 // connectionChoices are the connections that were ever used.
-func (v *visit) connectionChoices(ctx context.Context, tx *store.Tx, f *filter) ([]Choice, error) {
+func (v *visit) connectionChoices(ctx context.Context, tx *store.Tx, f *filter) ([]shell.Choice, error) {
 	known, err := tx.Connections(ctx)
-	out := []Choice{{v.words.T("list.every_connection"), f.path("connection", ""), f.Connection == ""}}
+	out := []shell.Choice{{Text: v.Words.T("list.every_connection"), Path: f.path("connection", ""), Current: f.Connection == ""}}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		if !strings.HasSuffix(name, books.PayoutSuffix) {
-			out = append(out, Choice{name, f.path("connection", name), f.Connection == name})
+			out = append(out, shell.Choice{Text: name, Path: f.path("connection", name), Current: f.Connection == name})
 		}
 	}
 	return out, err
@@ -282,7 +283,7 @@ func (v *visit) listOpen(ctx context.Context, tx *store.Tx, f store.PaymentFilte
 	until := min(page.Offset+page.Limit, maxOpenRead)
 	for _, status := range []till.Status{till.Pending, till.Processing} {
 		f.Status = status
-		rows, n, err := tx.ListPayments(ctx, v.client.ID, f, store.Page{Limit: until})
+		rows, n, err := tx.ListPayments(ctx, v.Client.ID, f, store.Page{Limit: until})
 		if err != nil {
 			return nil, 0, err
 		}

@@ -14,11 +14,11 @@ func (v *visit) payouts() error {
 
 // payoutFilter reads the address of a list of payouts.
 func (v *visit) payoutFilter() *filter {
-	return v.readFilter(v.clientPath("/payouts"), statusWords(till.PayoutStatuses))
+	return v.readFilter(v.ClientPath("/payouts"), statusWords(till.PayoutStatuses))
 }
 
 // listPayouts reads payouts for a list.
 func (v *visit) listPayouts(ctx context.Context, tx *store.Tx, f store.PaymentFilter, page store.Page) ([]*Line, int64, error) {
-	rows, total, err := tx.ListPayouts(ctx, v.client.ID, f, page)
+	rows, total, err := tx.ListPayouts(ctx, v.Client.ID, f, page)
 	return v.payoutLines(rows), total, err
 }

@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"till"
+	"till/console/shell"
 	"till/people"
 )
 
 // peoplePage lists who may use the console for a merchant, or for the house.
 type peoplePage struct {
-	*Frame
+	*shell.Frame
 	Done, Refused string
 	Where         string // the merchant, or the house
 	Path          string
@@ -23,7 +24,7 @@ type peoplePage struct {
 	OfHouse       bool
 	Factor        bool // asked of everybody
 	MayFactor     bool
-	Proof         *proofForm
+	Proof         *shell.ProofForm
 
 	DevicesOf *people.Colleague // whose sessions are listed; nil: nobody's
 	Devices   []*people.Session
@@ -31,66 +32,66 @@ type peoplePage struct {
 
 // peoplePath is where the people of the merchant, or of the house, are listed.
 func (v *visit) peoplePath() string {
-	if v.client == nil {
-		return Prefix + "/house/people"
+	if v.Client == nil {
+		return shell.Prefix + "/house/people"
 	}
-	return v.clientPath("/people")
+	return v.ClientPath("/people")
 }
 
 // people is GET …/people.
 func (v *visit) people() error {
-	ctx := v.r.Context()
-	p := &peoplePage{Frame: v.frame(v.words.T("menu.people"), "menu.people"), Path: v.peoplePath(), Self: v.session.Person.ID, OfHouse: v.client == nil, Roles: till.HouseRoles}
+	ctx := v.R.Context()
+	p := &peoplePage{Frame: v.Frame(v.Words.T("menu.people"), "menu.people"), Path: v.peoplePath(), Self: v.Session.Person.ID, OfHouse: v.Client == nil, Roles: till.HouseRoles}
 	p.Frame.Modules = []string{"passkey.js"}
 	p.Frame.Notice = "" // Done says it
-	p.Done, p.Refused = v.told()
-	p.Where = v.words.T("me.house")
+	p.Done, p.Refused = v.Outcome()
+	p.Where = v.Words.T("me.house")
 	var err error
-	if v.client != nil {
-		p.Where, p.Roles = v.clientName(), till.StaffRoles
-		if v.session.RoleIn(v.client.ID) == "" {
+	if v.Client != nil {
+		p.Where, p.Roles = v.ClientName(), till.StaffRoles
+		if v.Session.RoleIn(v.Client.ID) == "" {
 			p.Roles = []till.Role{till.RoleOwner} // the house invites owners, who invite the rest
 		}
-		if p.Factor, err = v.k.People.RequireFactor(ctx, v.client); err != nil {
+		if p.Factor, err = v.Console.People.RequireFactor(ctx, v.Client); err != nil {
 			return err
 		}
-		p.MayFactor = v.may(people.PolicySet)
+		p.MayFactor = v.May(people.PolicySet)
 	}
-	if p.Colleagues, err = v.k.People.Colleagues(ctx, v.client); err != nil {
+	if p.Colleagues, err = v.Console.People.Colleagues(ctx, v.Client); err != nil {
 		return err
 	}
-	if v.client != nil {
-		if p.Made, err = v.madeIn(v.client.ID); err != nil {
+	if v.Client != nil {
+		if p.Made, err = v.madeIn(v.Client.ID); err != nil {
 			return err
 		}
 	}
 	if err := v.devices(p); err != nil {
 		return err
 	}
-	if p.Invitations, err = v.k.People.Invitations(ctx, v.client); err != nil {
+	if p.Invitations, err = v.Console.People.Invitations(ctx, v.Client); err != nil {
 		return err
 	}
-	if p.Proof, err = v.proofForm(); err != nil {
+	if p.Proof, err = v.ProofForm(); err != nil {
 		return err
 	}
-	return v.page("people", p)
+	return v.Page("people", p)
 }
 
 // devices lists where the colleague of the address is signed in.
 func (v *visit) devices(p *peoplePage) (err error) {
-	id, _ := till.ParseID(v.r.URL.Query().Get("devices")) // nobody has the zero id
+	id, _ := till.ParseID(v.R.URL.Query().Get("devices")) // nobody has the zero id
 	i := slices.IndexFunc(p.Colleagues, func(c *people.Colleague) bool { return c.Person.ID == id })
 	if i < 0 {
 		return nil
 	}
 	p.DevicesOf = p.Colleagues[i]
-	p.Devices, err = v.k.People.Sessions(v.r.Context(), id)
+	p.Devices, err = v.Console.People.Sessions(v.R.Context(), id)
 	return err
 }
 
 // invitedPage shows a link, once.
 type invitedPage struct {
-	*Frame
+	*shell.Frame
 	Invitation *people.Invitation
 	Link, Back string
 	Message    string // to be sent to the invited
@@ -99,25 +100,25 @@ type invitedPage struct {
 }
 
 func (v *visit) showInvited(inv *people.Invitation, token string) (err error) {
-	p := &invitedPage{Frame: v.frame(v.words.T("invited.title", "name", inv.Name), "menu.people"), Invitation: inv, Link: v.k.People.Origin() + Prefix + "/join/" + token,
+	p := &invitedPage{Frame: v.Frame(v.Words.T("invited.title", "name", inv.Name), "menu.people"), Invitation: inv, Link: v.Console.People.Origin() + shell.Prefix + "/join/" + token,
 		Back: v.peoplePath(), Reset: inv.Kind == people.KindReset}
-	if p.QR, err = v.qr(p.Link, v.words.T("invited.qr")); err != nil {
+	if p.QR, err = v.qr(p.Link, v.Words.T("invited.qr")); err != nil {
 		return err
 	}
 	key := "invited.message"
 	if p.Reset {
 		key = "invited.message_reset"
 	}
-	p.Message = v.words.T(key, "name", inv.Name, "link", p.Link, "until", v.clock.DateTime(inv.ExpiresAt))
-	v.plain = true // it is a secret
-	return v.page("invited", p)
+	p.Message = v.Words.T(key, "name", inv.Name, "link", p.Link, "until", v.Clock.DateTime(inv.ExpiresAt))
+	v.Plain = true // it is a secret
+	return v.Page("invited", p)
 }
 
 // postInvite is POST …/people/invite.
 func (v *visit) postInvite() error {
-	inv, token, err := v.k.People.Invite(v.r.Context(), v.session, v.client, till.Role(v.r.PostFormValue("role")), v.r.PostFormValue("name"), strings.TrimSpace(v.r.PostFormValue("login")))
+	inv, token, err := v.Console.People.Invite(v.R.Context(), v.Session, v.Client, till.Role(v.R.PostFormValue("role")), v.R.PostFormValue("name"), strings.TrimSpace(v.R.PostFormValue("login")))
 	if err != nil {
-		return v.back(v.peoplePath(), "", err)
+		return v.Back(v.peoplePath(), "", err)
 	}
 	return v.showInvited(inv, token)
 }
@@ -125,38 +126,38 @@ func (v *visit) postInvite() error {
 // chosen returns the person or invitation that a form is about; the zero id, of
 // which there is none, if it names nobody.
 func (v *visit) chosen(name string) till.ID {
-	id, _ := till.ParseID(v.r.PostFormValue(name))
+	id, _ := till.ParseID(v.R.PostFormValue(name))
 	return id
 }
 
 // postWithdraw is POST …/people/withdraw.
 func (v *visit) postWithdraw() error {
-	return v.back(v.peoplePath(), "withdrawn", v.k.People.Withdraw(v.r.Context(), v.session, v.client, v.chosen("invitation")))
+	return v.Back(v.peoplePath(), "withdrawn", v.Console.People.Withdraw(v.R.Context(), v.Session, v.Client, v.chosen("invitation")))
 }
 
 // postRole is POST …/people/role.
 func (v *visit) postRole() error {
-	if v.r.PostFormValue("role") != "" { // to take one away is always possible
-		if err := v.checkActive(); err != nil {
+	if v.R.PostFormValue("role") != "" { // to take one away is always possible
+		if err := v.CheckActive(); err != nil {
 			return err
 		}
 	}
 	person := v.chosen("person")
 	var in []*till.Client
-	if v.client != nil && person != v.session.Person.ID {
-		in = append(in, v.client)
+	if v.Client != nil && person != v.Session.Person.ID {
+		in = append(in, v.Client)
 	}
 	err := v.withMade(person, in, func() error {
-		return v.k.People.SetRole(v.r.Context(), v.session, v.client, person, till.Role(v.r.PostFormValue("role")))
+		return v.Console.People.SetRole(v.R.Context(), v.Session, v.Client, person, till.Role(v.R.PostFormValue("role")))
 	})
-	return v.back(v.peoplePath(), "role", err)
+	return v.Back(v.peoplePath(), "role", err)
 }
 
 // postReset is POST …/people/reset.
 func (v *visit) postReset() error {
-	inv, token, err := v.k.People.Reset(v.r.Context(), v.session, v.client, v.chosen("person"))
+	inv, token, err := v.Console.People.Reset(v.R.Context(), v.Session, v.Client, v.chosen("person"))
 	if err != nil {
-		return v.back(v.peoplePath(), "", err)
+		return v.Back(v.peoplePath(), "", err)
 	}
 	return v.showInvited(inv, token)
 }
@@ -164,10 +165,10 @@ func (v *visit) postReset() error {
 // postEnd is POST …/people/end: it ends one session of a colleague, or all of them.
 func (v *visit) postEnd() error {
 	one := v.chosen("session")
-	if one.IsZero() && v.r.PostFormValue("session") != "" {
-		return errInput
+	if one.IsZero() && v.R.PostFormValue("session") != "" {
+		return shell.ErrInput
 	}
-	return v.back(v.peoplePath(), "sessions", v.k.People.EndSessionsOf(v.r.Context(), v.session, v.client, v.chosen("person"), one))
+	return v.Back(v.peoplePath(), "sessions", v.Console.People.EndSessionsOf(v.R.Context(), v.Session, v.Client, v.chosen("person"), one))
 }
 
 // postDisable is POST /house/people/disable.
@@ -177,23 +178,23 @@ func (v *visit) postDisable() error {
 	if err != nil {
 		return err
 	}
-	if person == v.session.Person.ID {
+	if person == v.Session.Person.ID {
 		in = nil
 	}
 	err = v.withMade(person, in, func() error {
-		return v.k.People.SetDisabled(v.r.Context(), v.session, person, v.r.PostFormValue("enable") == "")
+		return v.Console.People.SetDisabled(v.R.Context(), v.Session, person, v.R.PostFormValue("enable") == "")
 	})
-	return v.back(v.peoplePath(), "disabled", err)
+	return v.Back(v.peoplePath(), "disabled", err)
 }
 
 // postFactor is POST …/people/factor: whether everybody needs a second factor.
 func (v *visit) postFactor() error {
-	return v.back(v.peoplePath(), "factor", v.k.People.SetRequireFactor(v.r.Context(), v.session, v.client, v.r.PostFormValue("factor") != ""))
+	return v.Back(v.peoplePath(), "factor", v.Console.People.SetRequireFactor(v.R.Context(), v.Session, v.Client, v.R.PostFormValue("factor") != ""))
 }
 
 // rolesPage shows what each role may, from the table that decides it.
 type rolesPage struct {
-	*Frame
+	*shell.Frame
 	Families []roleFamily
 }
 
@@ -215,13 +216,13 @@ var grantKeys = map[people.Grant]string{
 
 // roles is GET /roles.
 func (v *visit) roles() error {
-	p := &rolesPage{Frame: v.frame(v.words.T("roles.title"), "")}
+	p := &rolesPage{Frame: v.Frame(v.Words.T("roles.title"), "")}
 	for _, f := range []struct {
 		title string
 		roles []till.Role
 		rules []people.Rule
 	}{{"roles.staff", till.StaffRoles, people.StaffRules}, {"roles.house", till.HouseRoles, people.HouseRules}} {
-		family := roleFamily{Title: v.words.T(f.title), Roles: f.roles}
+		family := roleFamily{Title: v.Words.T(f.title), Roles: f.roles}
 		for _, rule := range f.rules {
 			row := roleRow{Permission: rule.Permission, Fresh: rule.Fresh}
 			for _, role := range f.roles {
@@ -235,5 +236,5 @@ func (v *visit) roles() error {
 		}
 		p.Families = append(p.Families, family)
 	}
-	return v.page("roles", p)
+	return v.Page("roles", p)
 }

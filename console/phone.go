@@ -14,6 +14,7 @@ import (
 
 	"till"
 	"till/console/look"
+	"till/console/shell"
 	"till/console/words"
 	"till/internal/qrcode"
 	"till/provider/sandbox"
@@ -28,44 +29,44 @@ var phonePlace = []byte("handset")
 
 // phoneRoutes are the pages of a handset on a second device. Nobody signs in
 // there: the token names one test merchant and one number, and opens no other.
-var phoneRoutes = []Route{
-	{Method: http.MethodGet, Path: "/{token}", handle: (*visit).phone},
-	{Method: http.MethodPost, Path: "/{token}/answer", handle: (*visit).answerOnPhone},
-	{Method: http.MethodPost, Path: "/{token}/handset", handle: (*visit).setPhone},
+var phoneRoutes = []shell.Route{
+	{Method: http.MethodGet, Path: "/{token}", Handle: in((*visit).phone)},
+	{Method: http.MethodPost, Path: "/{token}/answer", Handle: in((*visit).answerOnPhone)},
+	{Method: http.MethodPost, Path: "/{token}/handset", Handle: in((*visit).setPhone)},
 }
 
 // phoneToken returns what opens the handset of a number: merchant, end, market
 // and number, sealed.
 func (v *visit) phoneToken(t *table) string {
-	text := strings.Join([]string{v.client.ID.String(), strconv.FormatInt(int64(v.now.Add(phoneLife)), 10), t.market.key(), t.phone}, " ")
-	return base64.RawURLEncoding.EncodeToString(v.k.phones.Seal([]byte(text), phonePlace))
+	text := strings.Join([]string{v.Client.ID.String(), strconv.FormatInt(int64(v.Now.Add(phoneLife)), 10), t.market.key(), t.phone}, " ")
+	return base64.RawURLEncoding.EncodeToString(v.Console.Phones.Seal([]byte(text), phonePlace))
 }
 
 // openPhone reads the token of the path and enters its merchant. What is no token
 // of this installation, or is a live merchant's, is not there.
 func (v *visit) openPhone() (*table, error) {
-	sealed, err := base64.RawURLEncoding.DecodeString(v.r.PathValue("token"))
+	sealed, err := base64.RawURLEncoding.DecodeString(v.R.PathValue("token"))
 	if err != nil {
-		return nil, errNoPage
+		return nil, shell.ErrNoPage
 	}
-	text, err := v.k.phones.Open(sealed, phonePlace)
+	text, err := v.Console.Phones.Open(sealed, phonePlace)
 	if err != nil {
-		return nil, errNoPage
+		return nil, shell.ErrNoPage
 	}
 	part := strings.Split(string(text), " ")
 	if len(part) != 4 {
-		return nil, errNoPage
+		return nil, shell.ErrNoPage
 	}
 	client, err := till.ParseID(part[0])
 	if err != nil {
-		return nil, errNoPage
+		return nil, shell.ErrNoPage
 	}
 	ends, err := strconv.ParseInt(part[1], 10, 64)
 	if err != nil {
-		return nil, errNoPage
+		return nil, shell.ErrNoPage
 	}
-	if till.Time(ends) <= v.now {
-		return nil, errPhoneOver
+	if till.Time(ends) <= v.Now {
+		return nil, shell.ErrPhoneOver
 	}
 	if err := v.enterPhone(client); err != nil {
 		return nil, err
@@ -74,10 +75,10 @@ func (v *visit) openPhone() (*table, error) {
 	markets := sandboxMarkets()
 	i := slices.IndexFunc(markets, func(m market) bool { return m.key() == part[2] })
 	if i < 0 {
-		return nil, errNoPage
+		return nil, shell.ErrNoPage
 	}
 	if t.market = markets[i]; !t.fits(t.phone) {
-		return nil, errNoPage
+		return nil, shell.ErrNoPage
 	}
 	return t, nil
 }
@@ -85,27 +86,28 @@ func (v *visit) openPhone() (*table, error) {
 // enterPhone reads the merchant of a token.
 func (v *visit) enterPhone(client till.ID) error {
 	var c *till.Client
-	err := v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+	err := v.View(func(ctx context.Context, tx *store.Tx) (err error) {
 		if c, err = tx.Client(ctx, client); err != nil {
 			return err
 		}
-		v.profile, err = tx.Profile(ctx, client)
+		v.Profile, err = tx.Profile(ctx, client)
 		return err
 	})
 	if till.ErrorCode(err) == till.CodeClientNotFound || err == nil && c.Mode != till.Test {
-		return errNoPage
+		return shell.ErrNoPage
 	}
-	v.client = c
+	v.Client = c
 	if err == nil {
-		v.clock = look.NewClock(v.words.Lang(), v.profile.Zone)
+		v.Clock = look.NewClock(v.Words.Lang(), v.Profile.Zone)
 	}
 	return err
 }
 
 // phonePage is the handset alone.
 type phonePage struct {
-	*Frame
+	*shell.Frame
 	Again   string
+	PIN     string // the right one
 	Handset *handset
 	Story   *sandbox.Story // none
 }
@@ -116,21 +118,21 @@ func (v *visit) phone() error {
 	if err != nil {
 		return err
 	}
-	p := &phonePage{Frame: v.frame(v.words.T("sandbox.handset"), ""), Again: v.phonePath("")}
-	p.Name, p.Test, p.NoKeys = v.clientName(), true, true
+	p := &phonePage{PIN: sandbox.PIN, Frame: v.Frame(v.Words.T("sandbox.handset"), ""), Again: v.phonePath("")}
+	p.Name, p.Test, p.NoKeys = v.ClientName(), true, true
 	h, err := v.showHandset(t)
 	if err != nil {
 		return err
 	}
 	p.Handset = h
 	h.Answer, h.Set = v.phonePath("/answer"), v.phonePath("/handset")
-	return v.page("phone", p)
+	return v.Page("phone", p)
 }
 
 // phonePath returns an address of this handset, in the language that was chosen.
 func (v *visit) phonePath(rest string) string {
-	path := PhonePrefix + "/" + v.r.PathValue("token") + rest
-	if l := v.r.URL.Query().Get("lang"); slices.Contains(words.Languages, l) {
+	path := shell.PhonePrefix + "/" + v.R.PathValue("token") + rest
+	if l := v.R.URL.Query().Get("lang"); slices.Contains(words.Languages, l) {
 		path += "?lang=" + l
 	}
 	return path
@@ -148,19 +150,19 @@ func (v *visit) answerOnPhone() error {
 	if err := v.answerForm(); err != nil {
 		return err
 	}
-	return v.redirect(v.phonePath(""))
+	return v.Redirect(v.phonePath(""))
 }
 
 // checkPrompt refuses a prompt that is not on the handset of the link: the token opens
 // one number.
 func (v *visit) checkPrompt(t *table) error {
-	h, err := v.k.Sandbox.Handset(v.r.Context(), v.client.ID, t.phone, t.market.currency)
+	h, err := v.Console.Sandbox.Handset(v.R.Context(), v.Client.ID, t.phone, t.market.currency)
 	if err != nil {
 		return err
 	}
-	asked := v.r.PostFormValue("payment")
+	asked := v.R.PostFormValue("payment")
 	if !slices.ContainsFunc(h.Prompts, func(p sandbox.Prompt) bool { return p.Payment.String() == asked }) {
-		return v.stop(v.redirect(v.phonePath(""))) // it has ended, or was never here: the screen says which there are
+		return v.Stop(v.Redirect(v.phonePath(""))) // it has ended, or was never here: the screen says which there are
 	}
 	return nil
 }
@@ -174,12 +176,12 @@ func (v *visit) setPhone() error {
 	if err := v.stateForm(t); err != nil {
 		return err
 	}
-	return v.redirect(v.phonePath(""))
+	return v.Redirect(v.phonePath(""))
 }
 
 // ownPhonePage shows the link to the handset, and its QR code.
 type ownPhonePage struct {
-	*Frame
+	*shell.Frame
 	Link  string
 	QR    template.HTML
 	Back  string
@@ -189,23 +191,23 @@ type ownPhonePage struct {
 
 // ownPhone is GET /c/{client}/sandbox/phone.
 func (v *visit) ownPhone() error {
-	t := v.readTable(v.r.URL.Query())
+	t := v.readTable(v.R.URL.Query())
 	t.story = nil
-	p := &ownPhonePage{Frame: v.frame(v.words.T("sandbox.own_phone"), "menu.sandbox"), Back: v.tableAddress(t), Whole: look.Phone(t.phone)}
-	origin := v.k.origin
-	if v.k.PhoneOrigin != "" {
-		origin = v.k.PhoneOrigin
+	p := &ownPhonePage{Frame: v.Frame(v.Words.T("sandbox.own_phone"), "menu.sandbox"), Back: v.tableAddress(t), Whole: look.Phone(t.phone)}
+	origin := v.Console.Site
+	if v.Console.PhoneOrigin != "" {
+		origin = v.Console.PhoneOrigin
 	}
-	p.Link = origin + PhonePrefix + "/" + v.phoneToken(t)
+	p.Link = origin + shell.PhonePrefix + "/" + v.phoneToken(t)
 	if u, err := url.Parse(origin); err == nil {
 		a, err := netip.ParseAddr(u.Hostname())
 		p.Local = u.Hostname() == "localhost" || err == nil && (a.IsLoopback() || a.IsUnspecified())
 	}
-	svg, err := qrcode.SVG(p.Link, v.words.T("sandbox.own_phone"))
+	svg, err := qrcode.SVG(p.Link, v.Words.T("sandbox.own_phone"))
 	if err != nil {
 		return err
 	}
 	p.QR = template.HTML(svg)
-	v.plain = true
-	return v.page("own_phone", p)
+	v.Plain = true
+	return v.Page("own_phone", p)
 }

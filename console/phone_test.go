@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"till"
+	"till/console/shell"
 )
 
 var phoneLink = regexp.MustCompile(`value="http://localhost:8080(/phone/[^"]*)"`)
@@ -121,13 +122,13 @@ func TestATokenOpensNothingElse(t *testing.T) {
 		t.Error("a handset shows another merchant's prompt")
 	}
 	// Nor is the prompt of another number of the same merchant.
-	otherNumber := strings.TrimPrefix(foreign, PhonePrefix+"/")
-	text, err := w.console.phones.Open(mustDecode(t, otherNumber), phonePlace)
+	otherNumber := strings.TrimPrefix(foreign, shell.PhonePrefix+"/")
+	text, err := w.console.Phones.Open(mustDecode(t, otherNumber), phonePlace)
 	if err != nil {
 		t.Fatal(err)
 	}
-	otherNumber = base64.RawURLEncoding.EncodeToString(w.console.phones.Seal([]byte(strings.Replace(string(text), "242061234567", "242061234568", 1)), phonePlace))
-	if a := w.do(stranger(http.MethodPost, PhonePrefix+"/"+otherNumber+"/answer", form)); a.Code != http.StatusSeeOther {
+	otherNumber = base64.RawURLEncoding.EncodeToString(w.console.Phones.Seal([]byte(strings.Replace(string(text), "242061234567", "242061234568", 1)), phonePlace))
+	if a := w.do(stranger(http.MethodPost, shell.PhonePrefix+"/"+otherNumber+"/answer", form)); a.Code != http.StatusSeeOther {
 		t.Errorf("an answer to another number's prompt: %d", a.Code)
 	}
 	if prompts, err := w.operator.Prompts(context.Background(), w.other.ID, 10); err != nil || len(prompts) != 1 {
@@ -135,7 +136,7 @@ func TestATokenOpensNothingElse(t *testing.T) {
 	}
 	w.client = mine
 	// Tokens that were changed, cut, or sealed for something else.
-	token := strings.TrimPrefix(link, PhonePrefix+"/")
+	token := strings.TrimPrefix(link, shell.PhonePrefix+"/")
 	broken := []byte(token)
 	broken[len(broken)/2] ^= 1
 	live, _, err := w.accounts.CreateClient(context.Background(), "Pharmacie", till.Live, "a test")
@@ -143,10 +144,10 @@ func TestATokenOpensNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	sealed := func(text string) string {
-		return base64.RawURLEncoding.EncodeToString(w.console.phones.Seal([]byte(text), phonePlace))
+		return base64.RawURLEncoding.EncodeToString(w.console.Phones.Seal([]byte(text), phonePlace))
 	}
 	market, phone := "mtn_momo.CG.XAF", "242061234567"
-	v := &visit{k: w.console, client: w.client}
+	v := &visit{&shell.Visit{Console: w.console, Client: w.client}}
 	for name, c := range map[string]struct {
 		token string
 		want  int
@@ -163,14 +164,14 @@ func TestATokenOpensNothingElse(t *testing.T) {
 		"over":             {sealed(w.client.ID.String() + " 1 " + market + " " + phone), 410},
 		"without its rest": {sealed(w.client.ID.String()), 404},
 	} {
-		for _, r := range []*http.Request{stranger(http.MethodGet, PhonePrefix+"/"+c.token, nil), stranger(http.MethodPost, PhonePrefix+"/"+c.token+"/handset", url.Values{"state": {"on"}})} {
+		for _, r := range []*http.Request{stranger(http.MethodGet, shell.PhonePrefix+"/"+c.token, nil), stranger(http.MethodPost, shell.PhonePrefix+"/"+c.token+"/handset", url.Values{"state": {"on"}})} {
 			a := w.do(r)
 			if ok := a.Code == c.want || c.want == 200 && a.Code == http.StatusSeeOther; !ok {
 				t.Errorf("%s, %s: %d, want %d", name, r.Method, a.Code, c.want)
 			}
 		}
 	}
-	w.console.now = func() till.Time { return w.store.Now().Add(phoneLife + time.Minute) }
+	w.console.Now = func() till.Time { return w.store.Now().Add(phoneLife + time.Minute) }
 	if a := w.do(stranger(http.MethodGet, link, nil)); a.Code != http.StatusGone || !strings.Contains(a.Body.String(), "This link has ended") {
 		t.Errorf("after a day: %d", a.Code)
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"till/console/shell"
 	"till/people"
 )
 
@@ -12,8 +13,8 @@ func TestScriptsAreQuiet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sqlite())
 	var quiet bool
-	w.console.sessionOf = func(v *visit, _ string) (*people.Session, error) {
-		quiet = v.from.Quiet
+	w.console.SessionOf = func(v *shell.Visit, _ string) (*people.Session, error) {
+		quiet = v.From.Quiet
 		return nil, &people.Refusal{Code: people.SessionOver}
 	}
 	for header, value := range map[string]string{"Till-Region": "list", "Accept": "text/event-stream", "Accept-Language": "fr"} {

@@ -8,6 +8,7 @@ import (
 	"till"
 	"till/books"
 	"till/console/look"
+	"till/console/shell"
 	"till/console/words"
 	"till/store"
 )
@@ -21,9 +22,9 @@ const copyAfter = 15 * time.Minute
 // receiptPage is a receipt, as it is printed. Its language is the merchant's,
 // which need not be that of whoever prints it.
 type receiptPage struct {
-	*Frame
+	*shell.Frame
 	Paper    string
-	Papers   []Choice
+	Papers   []shell.Choice
 	Back     string
 	Unpaid   string // why there is no receipt
 	Language string
@@ -34,54 +35,54 @@ type receiptPage struct {
 	Head     []string
 	Foot     []string
 	Amount   string
-	Rows     []Fact
+	Rows     []shell.Fact
 	Fine     string
 }
 
 // receipt is GET /c/{client}/payments/{id}/receipt.
 func (v *visit) receipt() error {
-	ref, err := v.ref("id")
+	ref, err := v.Ref("id")
 	if err != nil {
 		return err
 	}
 	if ref.ID.Time() < v.earliestPayment() {
-		return errNoPage
+		return shell.ErrNoPage
 	}
 	var story *books.Story
-	err = v.view(func(ctx context.Context, tx *store.Tx) (err error) {
+	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
 		story, err = books.ReadStory(ctx, tx, till.SubjectPayment, ref)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	p := &receiptPage{Frame: v.frame(v.words.T("receipt.title"), "menu.payments"), Back: v.clientPath("/payments/" + ref.ID.String()), Paper: v.r.URL.Query().Get("paper")}
+	p := &receiptPage{Frame: v.Frame(v.Words.T("receipt.title"), "menu.payments"), Back: v.ClientPath("/payments/" + ref.ID.String()), Paper: v.R.URL.Query().Get("paper")}
 	p.Modules = append(p.Modules, "counter.js")
 	if !slices.Contains(papers, p.Paper) {
 		p.Paper = papers[1]
 	}
 	for _, paper := range papers {
-		p.Papers = append(p.Papers, Choice{v.words.T("receipt.paper_" + paper), v.r.URL.Path + "?paper=" + paper, paper == p.Paper})
+		p.Papers = append(p.Papers, shell.Choice{Text: v.Words.T("receipt.paper_" + paper), Path: v.R.URL.Path + "?paper=" + paper, Current: paper == p.Paper})
 	}
 	if !story.Payment.Credited() {
-		p.Unpaid = v.words.T("receipt.unpaid")
-		return v.page("receipt", p)
+		p.Unpaid = v.Words.T("receipt.unpaid")
+		return v.Page("receipt", p)
 	}
 	v.fillReceipt(p, story)
-	return v.page("receipt", p)
+	return v.Page("receipt", p)
 }
 
 // fillReceipt writes the receipt in the merchant's language.
 func (v *visit) fillReceipt(p *receiptPage, s *books.Story) {
-	w := v.words
-	if v.profile.Language != "" {
-		w = words.For(v.profile.Language)
+	w := v.Words
+	if v.Profile.Language != "" {
+		w = words.For(v.Profile.Language)
 	}
-	clock, pay := look.Clock{Lang: w.Lang(), Zone: look.NewClock(w.Lang(), v.profile.Zone).Zone}, s.Payment
+	clock, pay := look.Clock{Lang: w.Lang(), Zone: look.NewClock(w.Lang(), v.Profile.Zone).Zone}, s.Payment
 	at := paidAt(s)
 	p.Language, p.Heading, p.Amount = w.Lang(), w.T("receipt.title"), look.MoneyInUse(w.Lang(), pay.Amount)
-	p.Head, p.Foot = textLines(v.profile.ReceiptHead), textLines(v.profile.ReceiptFoot)
-	if v.now.Sub(at) > copyAfter {
+	p.Head, p.Foot = shell.TextLines(v.Profile.ReceiptHead), shell.TextLines(v.Profile.ReceiptFoot)
+	if v.Now.Sub(at) > copyAfter {
 		p.Mark = w.T("receipt.copy")
 	}
 	if p.Test {
@@ -93,12 +94,12 @@ func (v *visit) fillReceipt(p *receiptPage, s *books.Story) {
 	description, _ := readDocument(s.Subject.Document)
 	row := func(name, value string) {
 		if value != "" {
-			p.Rows = append(p.Rows, Fact{Name: name, Value: value})
+			p.Rows = append(p.Rows, shell.Fact{Name: name, Value: value})
 		}
 	}
 	row(w.T("receipt.date"), clock.DateTime(at)+" "+clock.Offset(at))
 	row(w.T("receipt.customer"), maskPhone(pay.Phone))
-	row(w.T("receipt.method"), methodName(pay.Method, pay.Country))
+	row(w.T("receipt.method"), shell.MethodName(pay.Method, pay.Country))
 	row(w.T("receipt.number"), pay.ProviderReference)
 	row(w.T("receipt.reference"), pay.Reference)
 	row(w.T("receipt.description"), description)

@@ -14,18 +14,19 @@ import (
 
 	"till"
 	"till/console/assets"
+	"till/console/shell"
 	"till/people"
 )
 
 // address fills in the places of a route's path.
-func (w *world) address(r *Route, client till.ID, id string) string {
+func (w *world) address(r *shell.Route, client till.ID, id string) string {
 	path := strings.NewReplacer("{client}", client.String(), "{id}", id, "{endpoint}", w.hook.String(), "{n}", "1", "{currency}", "XAF", "{$}", "").Replace(r.Path)
-	return Prefix + path
+	return shell.Prefix + path
 }
 
 // route returns a line of the table.
-func route(method, path string) *Route {
-	return &Routes[slices.IndexFunc(Routes, func(r Route) bool { return r.Method == method && r.Path == path })]
+func route(method, path string) *shell.Route {
+	return &Routes[slices.IndexFunc(Routes, func(r shell.Route) bool { return r.Method == method && r.Path == path })]
 }
 
 // Every route that is a merchant's, with each role, and with a person of
@@ -37,7 +38,7 @@ func TestEveryRouteWithEveryRole(t *testing.T) {
 	id := w.pay("242061230003", 2500, "ORDER-1042", "loaves").String()
 	for i := range Routes {
 		r := &Routes[i]
-		if r.For != Staff || strings.HasSuffix(r.Path, "/live") || strings.Contains(r.Path, "payouts/{id}") {
+		if r.For != shell.Staff || strings.HasSuffix(r.Path, "/live") || strings.Contains(r.Path, "payouts/{id}") {
 			continue
 		}
 		for _, role := range slices.Concat(till.StaffRoles, till.HouseRoles) {
@@ -71,7 +72,7 @@ func TestEveryRouteWithEveryRole(t *testing.T) {
 	}
 }
 
-func formOf(r *Route) url.Values {
+func formOf(r *shell.Route) url.Values {
 	if r.Method != http.MethodPost {
 		return nil
 	}
@@ -101,10 +102,12 @@ func formOf(r *Route) url.Values {
 func TestNobodyIsLedToSignIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sqlite())
-	w.console.sessionOf = func(*visit, string) (*people.Session, error) { return nil, &people.Refusal{Code: people.SessionOver} }
+	w.console.SessionOf = func(*shell.Visit, string) (*people.Session, error) {
+		return nil, &people.Refusal{Code: people.SessionOver}
+	}
 	for i := range Routes {
 		r := &Routes[i]
-		if r.For == Everyone {
+		if r.For == shell.Everyone {
 			continue
 		}
 		q := request(r.Method, w.address(r, w.client.ID, w.client.ID.String()), formOf(r))
@@ -129,7 +132,7 @@ func TestACashierSeesTwoDays(t *testing.T) {
 	if page := w.get(w.path("/payments")); !strings.Contains(page, id) {
 		t.Error("a cashier does not see a payment of today")
 	}
-	w.console.now = func() till.Time { return w.store.Now().Add(3 * 24 * time.Hour) }
+	w.console.Now = func() till.Time { return w.store.Now().Add(3 * 24 * time.Hour) }
 	if page := w.get(w.path("/payments?range=all")); strings.Contains(page, id) {
 		t.Error("a cashier sees a payment from before two days")
 	}
@@ -155,7 +158,7 @@ func TestHeaders(t *testing.T) {
 		"Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
 		"Permissions-Policy": "publickey-credentials-get=(self), camera=(), microphone=(), geolocation=()",
 	}
-	for _, path := range []string{w.path("/payments"), Prefix + "/nothing", assets.Path("console.css"), Prefix + "/"} {
+	for _, path := range []string{w.path("/payments"), shell.Prefix + "/nothing", assets.Path("console.css"), shell.Prefix + "/"} {
 		a := w.do(request(http.MethodGet, path, nil))
 		for name, value := range want {
 			if got := a.Header().Get(name); got != value {
@@ -170,7 +173,7 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s: plain HTTP asks for HTTPS", path)
 		}
 	}
-	w.console.secure = true
+	w.console.Secure = true
 	if a := w.do(request(http.MethodGet, w.path("/payments"), nil)); a.Header().Get("Strict-Transport-Security") == "" {
 		t.Error("HTTPS does not ask for HTTPS")
 	}
@@ -209,7 +212,7 @@ func TestOwnPath(t *testing.T) {
 		"/console/c/1?x=2": "/console/c/1?x=2", "https://evil.example/console/": "/console/", "//evil.example/console/": "/console/", "javascript:alert(1)": "/console/",
 		"/console/../v1": "/console/", "/v1/payments": "/console/", "": "/console/", "/console/\\evil": "/console/", "/consolex": "/console/",
 	} {
-		if got := ownPath(path); got != want {
+		if got := shell.OwnPath(path); got != want {
 			t.Errorf("%q leads to %q, want %q", path, got, want)
 		}
 	}
@@ -291,9 +294,9 @@ func TestWeights(t *testing.T) {
 		t.Errorf("own scripts have %d bytes, at most %d", own, 8<<10)
 	}
 	for _, path := range []string{"/home", "/home?range=30d", "/figures?range=30d", "/payments/export", "/payments", "/payments/" + id.String(), "/search", "/collect", "/collect/mine", "/wallets", "/wallets/XAF",
-		"/payouts", "/webhooks", "/keys", "/people", "/audit", "/settings", "/sandbox", "/search?q=ORDER", Prefix + "/house", Prefix + "/house/search?q=ORDER", Prefix + "/house/audit", Prefix + "/house/people"} {
+		"/payouts", "/webhooks", "/keys", "/people", "/audit", "/settings", "/sandbox", "/search?q=ORDER", shell.Prefix + "/house", shell.Prefix + "/house/search?q=ORDER", shell.Prefix + "/house/audit", shell.Prefix + "/house/people"} {
 		role := till.RoleOwner
-		if strings.HasPrefix(path, Prefix) {
+		if strings.HasPrefix(path, shell.Prefix) {
 			role = till.RoleAdmin
 		} else {
 			path = w.path(path)

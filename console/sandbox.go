@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/console/look"
+	"till/console/shell"
 	"till/people"
 	"till/provider/sandbox"
 	"till/store"
@@ -48,7 +49,7 @@ func (v *visit) readTable(q url.Values) *table {
 	t := &table{}
 	markets := sandboxMarkets()
 	for _, m := range markets {
-		if t.market.method == nil || m.country.Code == v.profile.Country && t.market.country.Code != m.country.Code {
+		if t.market.method == nil || m.country.Code == v.Profile.Country && t.market.country.Code != m.country.Code {
 			t.market = m
 		}
 	}
@@ -98,13 +99,14 @@ func (v *visit) tableAddress(t *table) string {
 	if !t.order.IsZero() {
 		q.Set("order", t.order.String())
 	}
-	return v.clientPath("/sandbox") + "?" + q.Encode()
+	return v.ClientPath("/sandbox") + "?" + q.Encode()
 }
 
 // sandboxPage is the shop, the phone and what the API saw.
 type sandboxPage struct {
-	*Frame
+	*shell.Frame
 	Again   string // this page's address
+	PIN     string // the right one
 	Goods   []good
 	Total   till.Money
 	Key     string // of the next order: sent twice, it is one order
@@ -112,9 +114,9 @@ type sandboxPage struct {
 	Local   string // the phone without its calling code
 	Wrong   string // why the phone was refused
 	Market  string
-	Markets []Choice
+	Markets []shell.Choice
 	Story   *sandbox.Story
-	Stories []Choice
+	Stories []shell.Choice
 	Order   *order
 	Handset *handset
 	Saw     []saw
@@ -129,7 +131,7 @@ type good struct {
 
 // order is what the shop knows of its last order.
 type order struct {
-	State  Chip
+	State  shell.Chip
 	Reason string
 	Path   string
 	Paid   bool
@@ -154,7 +156,7 @@ type prompt struct {
 	Description string
 	ExpiresAt   till.Time
 	Span        string // until then
-	Left        int    // tries of the PIN, if one was wrong
+	Left        string // tries of the PIN, in words, if one was wrong
 }
 
 type message struct {
@@ -166,14 +168,14 @@ type message struct {
 // sandbox is GET /c/{client}/sandbox. Looking at the page holds the number for
 // a while: whoever sees the phone answers its prompts.
 func (v *visit) sandbox() error {
-	return v.showTable(v.readTable(v.r.URL.Query()), "", "")
+	return v.showTable(v.readTable(v.R.URL.Query()), "", "")
 }
 
 func (v *visit) showTable(t *table, typed, wrong string) error {
-	p := &sandboxPage{Frame: v.frame(v.words.T("sandbox.title"), "menu.sandbox"), Again: v.tableAddress(t), Key: till.NewID(v.now).String(),
-		Calling: "+" + t.market.country.CallingCode, Local: typed, Wrong: wrong, Market: methodName(t.market.method.Code, t.market.country.Code), Story: t.story}
-	if v.r.Method == http.MethodGet {
-		p.Again = v.r.URL.RequestURI() // sealed anew, the same phone has another text
+	p := &sandboxPage{PIN: sandbox.PIN, Frame: v.Frame(v.Words.T("sandbox.title"), "menu.sandbox"), Again: v.tableAddress(t), Key: till.NewID(v.Now).String(),
+		Calling: "+" + t.market.country.CallingCode, Local: typed, Wrong: wrong, Market: shell.MethodName(t.market.method.Code, t.market.country.Code), Story: t.story}
+	if v.R.Method == http.MethodGet {
+		p.Again = v.R.URL.RequestURI() // sealed anew, the same phone has another text
 	}
 	if typed == "" {
 		p.Local = strings.TrimPrefix(look.Phone(t.phone), p.Calling)
@@ -182,15 +184,15 @@ func (v *visit) showTable(t *table, typed, wrong string) error {
 	p.Total = t.market.minor(0)
 	for _, g := range goods {
 		price := t.market.minor(g.price)
-		p.Goods = append(p.Goods, good{v.words.T(g.key), price})
+		p.Goods = append(p.Goods, good{v.Words.T(g.key), price})
 		p.Total.Minor += price.Minor
 	}
 	for _, m := range sandboxMarkets() {
-		p.Markets = append(p.Markets, Choice{methodName(m.method.Code, m.country.Code), m.key(), m == t.market})
+		p.Markets = append(p.Markets, shell.Choice{Text: shell.MethodName(m.method.Code, m.country.Code), Path: m.key(), Current: m == t.market})
 	}
 	for _, s := range sandbox.Stories() {
 		if s.Subject == string(till.SubjectPayment) && s.EndsIn != "0000" {
-			p.Stories = append(p.Stories, Choice{v.words.T("story." + s.Name), s.Name, t.story != nil && s.Name == t.story.Name})
+			p.Stories = append(p.Stories, shell.Choice{Text: v.Words.T("story." + s.Name), Path: s.Name, Current: t.story != nil && s.Name == t.story.Name})
 		}
 	}
 	p.Curl = v.curl(t.market.method.Code, t.market.country.Code, t.phone, p.Total)
@@ -201,16 +203,16 @@ func (v *visit) showTable(t *table, typed, wrong string) error {
 	if err := v.readOrder(p, t); err != nil {
 		return err
 	}
-	return v.page("sandbox", p)
+	return v.Page("sandbox", p)
 }
 
 // holdHandset holds the number, unless it plays its story, and returns the
 // phone.
 func (v *visit) holdHandset(t *table) (*sandbox.Handset, error) {
-	ctx := v.r.Context()
-	h, err := v.k.Sandbox.Handset(ctx, v.client.ID, t.phone, t.market.currency)
+	ctx := v.R.Context()
+	h, err := v.Console.Sandbox.Handset(ctx, v.Client.ID, t.phone, t.market.currency)
 	if err == nil && t.story == nil {
-		err = v.k.Sandbox.HoldHandset(ctx, v.client.ID, t.phone, h.State)
+		err = v.Console.Sandbox.HoldHandset(ctx, v.Client.ID, t.phone, h.State)
 	}
 	return h, err
 }
@@ -220,7 +222,7 @@ func (v *visit) readHandset(p *sandboxPage, t *table) (err error) {
 	if p.Handset, err = v.showHandset(t); err != nil {
 		return err
 	}
-	p.Handset.Answer, p.Handset.Set = v.clientPath("/sandbox/answer"), v.clientPath("/sandbox/handset")
+	p.Handset.Answer, p.Handset.Set = v.ClientPath("/sandbox/answer"), v.ClientPath("/sandbox/handset")
 	return nil
 }
 
@@ -230,22 +232,22 @@ func (v *visit) showHandset(t *table) (*handset, error) {
 	if err != nil {
 		return nil, err
 	}
-	lang := v.words.Lang()
-	out := &handset{Handset: h, Name: methodName(t.market.method.Code, t.market.country.Code), Whole: look.Phone(t.phone), Balance: look.MoneyInUse(lang, h.Balance)}
+	lang := v.Words.Lang()
+	out := &handset{Handset: h, Name: shell.MethodName(t.market.method.Code, t.market.country.Code), Whole: look.Phone(t.phone), Balance: look.MoneyInUse(lang, h.Balance)}
 	for _, m := range h.Messages {
-		out.Messages = append(out.Messages, message{m.At, v.clock.Time(m.At), v.words.T("message."+string(m.Kind), "amount", look.MoneyInUse(lang, m.Amount),
-			"name", v.clientName(), "balance", look.MoneyInUse(lang, m.Balance), "receipt", m.Receipt)})
+		out.Messages = append(out.Messages, message{m.At, v.Clock.Time(m.At), v.Words.T("message."+string(m.Kind), "amount", look.MoneyInUse(lang, m.Amount),
+			"name", v.ClientName(), "balance", look.MoneyInUse(lang, m.Balance), "receipt", m.Receipt)})
 	}
 	out.Waiting = len(h.Prompts)
 	if len(h.Prompts) > 0 && h.State == sandbox.HandsetOn {
 		first := h.Prompts[0]
 		out.Waiting--
-		out.Prompt = &prompt{Payment: first.Payment.String(), Amount: look.MoneyInUse(lang, first.Amount), ExpiresAt: first.ExpiresAt, Span: look.Span(lang, max(0, first.ExpiresAt.Sub(v.now)))}
+		out.Prompt = &prompt{Payment: first.Payment.String(), Amount: look.MoneyInUse(lang, first.Amount), ExpiresAt: first.ExpiresAt, Span: look.Span(lang, max(0, first.ExpiresAt.Sub(v.Now)))}
 		if out.Prompt.Description, err = v.descriptionOf(first.Payment); err != nil {
 			return nil, err
 		}
 		if first.WrongPINs > 0 {
-			out.Prompt.Left = sandbox.MaxWrongPINs - first.WrongPINs
+			out.Prompt.Left = v.Words.T("sandbox.tries", "n", strconv.Itoa(sandbox.MaxWrongPINs-first.WrongPINs))
 		}
 	}
 	return out, nil
@@ -253,8 +255,8 @@ func (v *visit) showHandset(t *table) (*handset, error) {
 
 // descriptionOf returns what a payment is for, as its merchant wrote it.
 func (v *visit) descriptionOf(payment till.ID) (text string, err error) {
-	err = v.view(func(ctx context.Context, tx *store.Tx) error {
-		p, err := tx.Payment(ctx, store.Ref{Client: v.client.ID, ID: payment})
+	err = v.View(func(ctx context.Context, tx *store.Tx) error {
+		p, err := tx.Payment(ctx, store.Ref{Client: v.Client.ID, ID: payment})
 		if err == nil {
 			text, _ = readDocument(p.Document)
 		}
@@ -278,10 +280,10 @@ type saw struct {
 // readOrder shows the last order, and what the API saw of it.
 func (v *visit) readOrder(p *sandboxPage, t *table) error {
 	// A cashier sees the last two days; nobody needs an older order here.
-	if t.order.IsZero() || t.order.Time() < v.now.Add(-people.RecentWindow) {
+	if t.order.IsZero() || t.order.Time() < v.Now.Add(-people.RecentWindow) {
 		return nil
 	}
-	story, views, endpoints, err := v.readStory(till.SubjectPayment, store.Ref{Client: v.client.ID, ID: t.order})
+	story, views, endpoints, err := v.readStory(till.SubjectPayment, store.Ref{Client: v.Client.ID, ID: t.order})
 	if till.ErrorCode(err) == till.CodePaymentNotFound {
 		return nil // an address that somebody wrote by hand
 	}
@@ -289,19 +291,19 @@ func (v *visit) readOrder(p *sandboxPage, t *table) error {
 		return err
 	}
 	pay := story.Payment
-	p.Order = &order{Path: v.clientPath("/payments/" + pay.ID.String()), Paid: pay.Status == till.Success}
+	p.Order = &order{Path: v.ClientPath("/payments/" + pay.ID.String()), Paid: pay.Status == till.Success}
 	p.Order.State, p.Order.Reason = v.paymentChip(pay)
 	see := func(tone, tag, text string, at till.Time, body string) {
-		p.Saw = append(p.Saw, saw{tone, tag, text, at, v.clock.Time(at), body})
+		p.Saw = append(p.Saw, saw{tone, tag, text, at, v.Clock.Time(at), body})
 	}
 	see("ended", "POST", "/v1/payments", pay.CreatedAt, "")
 	see("processing", "202", string(till.Pending), pay.CreatedAt, "{ \"id\": \""+pay.ID.String()+"\",\n  \"status\": \"pending\",\n  \"amount\": { \"value\": \""+
 		pay.Amount.Value()+"\",\n              \"currency\": \""+pay.Amount.Currency+"\" } }")
 	for _, e := range story.Events {
-		see("ended", v.words.T("sandbox.event"), string(e.Kind), e.CreatedAt, "")
+		see("ended", v.Words.T("sandbox.event"), string(e.Kind), e.CreatedAt, "")
 		for _, d := range views {
 			if d.EventID == e.ID() && endpoints[d.EndpointID] != nil {
-				see(deliveryTone(d.Status), v.words.T("sandbox.webhook"), hostOf(endpoints[d.EndpointID].URL)+": "+v.words.T("delivery."+string(d.Status)), e.CreatedAt, "")
+				see(deliveryTone(d.Status), v.Words.T("sandbox.webhook"), hostOf(endpoints[d.EndpointID].URL)+": "+v.Words.T("delivery."+string(d.Status)), e.CreatedAt, "")
 			}
 		}
 	}
@@ -317,12 +319,6 @@ func deliveryTone(s store.DeliveryStatus) string {
 	}
 	return "failed"
 }
-
-// PIN says which PIN is right.
-func (f *Frame) PIN() string { return sandbox.PIN }
-
-// Tries returns how many tries of the PIN are left.
-func (f *Frame) Tries(n int) string { return f.T("sandbox.tries", "n", strconv.Itoa(n)) }
 
 // StateIs reports what the person has done with the handset.
 func (h *handset) StateIs(s string) bool { return string(h.State) == s }

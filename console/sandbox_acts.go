@@ -8,6 +8,7 @@ import (
 	"till"
 	"till/collect"
 	"till/console/look"
+	"till/console/shell"
 	"till/engine"
 	body "till/internal/request"
 	"till/provider/sandbox"
@@ -15,7 +16,7 @@ import (
 
 // tableOf reads the choices that a form carries in its hidden address.
 func (v *visit) tableOf() *table {
-	u, err := url.Parse(v.r.PostFormValue("at"))
+	u, err := url.Parse(v.R.PostFormValue("at"))
 	if err != nil {
 		return v.readTable(url.Values{})
 	}
@@ -27,30 +28,30 @@ func (v *visit) tableOf() *table {
 func (v *visit) chooseNumber() error {
 	t := v.tableOf()
 	q := url.Values{"market": {t.market.key()}}
-	if m := v.r.PostFormValue("market"); m != "" {
+	if m := v.R.PostFormValue("market"); m != "" {
 		q.Set("market", m)
 	}
-	switch chosen, sent := v.r.PostForm["story"]; {
+	switch chosen, sent := v.R.PostForm["story"]; {
 	case sent:
 		q.Set("story", chosen[0])
 	case t.story != nil:
 		q.Set("story", t.story.Name)
 	}
-	return v.redirect(v.tableAddress(v.readTable(q)))
+	return v.Redirect(v.tableAddress(v.readTable(q)))
 }
 
 // placeOrder is POST /c/{client}/sandbox/order: the shop asks for the money by
 // the function that the API calls.
 func (v *visit) placeOrder() error {
 	t := v.tableOf()
-	typed := v.r.PostFormValue("phone")
+	typed := v.R.PostFormValue("phone")
 	if len(typed) > maxQuery {
-		return errInput
+		return shell.ErrInput
 	}
 	if t.story == nil {
 		phone := phoneIn(t.market.country, typed)
 		if ok, _ := t.market.method.CheckPhone(t.market.country, phone); !ok {
-			return v.showTable(t, typed, v.words.T("sandbox.wrong_phone", "name", methodName(t.market.method.Code, t.market.country.Code),
+			return v.showTable(t, typed, v.Words.T("sandbox.wrong_phone", "name", shell.MethodName(t.market.method.Code, t.market.country.Code),
 				"example", look.Phone(t.market.method.PhoneExample(t.market.country))))
 		}
 		t.phone = phone
@@ -58,12 +59,12 @@ func (v *visit) placeOrder() error {
 			return err
 		}
 	}
-	who, err := v.k.Accounts.Open(v.r.Context(), v.client.ID)
+	who, err := v.Console.Accounts.Open(v.R.Context(), v.Client.ID)
 	if err != nil {
 		return err
 	}
-	created, err := v.k.Collector.Create(v.r.Context(), engine.Client{Client: who.Client, Enabled: who.Enabled, Fees: who.Fees(), Actor: v.session.Actor(),
-		Full: who.CheckTestQuota(v.k.TestQuota)}, v.orderRequest(t))
+	created, err := v.Console.Collector.Create(v.R.Context(), engine.Client{Client: who.Client, Enabled: who.Enabled, Fees: who.Fees(), Actor: v.Session.Actor(),
+		Full: who.CheckTestQuota(v.Console.TestQuota)}, v.orderRequest(t))
 	var refused *till.Error
 	if errors.As(err, &refused) && refused.Code == till.CodeValidationFailed && len(refused.Fields) > 0 {
 		return v.showTable(t, typed, refused.Fields[0].Detail)
@@ -72,7 +73,7 @@ func (v *visit) placeOrder() error {
 		return err
 	}
 	t.order = created.Payment.ID
-	return v.redirect(v.tableAddress(t))
+	return v.Redirect(v.tableAddress(t))
 }
 
 // orderRequest returns what the shop posts.
@@ -80,10 +81,10 @@ func (v *visit) orderRequest(t *table) *collect.Request {
 	total, names := int64(0), []string{}
 	for _, g := range goods {
 		total += g.price
-		names = append(names, v.words.T(g.key))
+		names = append(names, v.Words.T(g.key))
 	}
 	text := func(s string) *string { return &s }
-	key := v.r.PostFormValue("key")
+	key := v.R.PostFormValue("key")
 	return &collect.Request{
 		Body: body.Body{Method: &t.market.method.Code, Country: &t.market.country.Code, IdempotencyKey: &key,
 			Amount:    &body.Amount{Value: text(t.market.minor(total).Value()), Currency: &t.market.currency},
@@ -98,23 +99,23 @@ func (v *visit) answerPrompt() error {
 	if err := v.answerForm(); err != nil {
 		return err
 	}
-	return v.redirect(v.tableAddress(t))
+	return v.Redirect(v.tableAddress(t))
 }
 
 // answerForm answers a prompt as the form of the handset says: a PIN, no, or one
 // of the ends that a PIN can have.
 func (v *visit) answerForm() error {
-	payment, err := till.ParseID(v.r.PostFormValue("payment"))
+	payment, err := till.ParseID(v.R.PostFormValue("payment"))
 	if err != nil {
-		return errInput
+		return shell.ErrInput
 	}
-	switch do := v.r.PostFormValue("do"); do {
+	switch do := v.R.PostFormValue("do"); do {
 	case "cancel":
-		err = v.k.Sandbox.Decide(v.r.Context(), v.client.ID, payment, sandbox.Decline)
+		err = v.Console.Sandbox.Decide(v.R.Context(), v.Client.ID, payment, sandbox.Decline)
 	case string(sandbox.WrongPIN), string(sandbox.NoFunds):
-		err = v.k.Sandbox.Decide(v.r.Context(), v.client.ID, payment, sandbox.Decision(do))
+		err = v.Console.Sandbox.Decide(v.R.Context(), v.Client.ID, payment, sandbox.Decision(do))
 	default:
-		_, _, err = v.k.Sandbox.TypePIN(v.r.Context(), v.client.ID, payment, v.r.PostFormValue("pin"))
+		_, _, err = v.Console.Sandbox.TypePIN(v.R.Context(), v.Client.ID, payment, v.R.PostFormValue("pin"))
 	}
 	// A prompt that has ended meanwhile is gone from the screen: that says it.
 	if till.ErrorCode(err) == till.CodePromptNotFound {
@@ -129,14 +130,14 @@ func (v *visit) setHandset() error {
 	if err := v.stateForm(t); err != nil {
 		return err
 	}
-	return v.redirect(v.tableAddress(t))
+	return v.Redirect(v.tableAddress(t))
 }
 
 // stateForm switches the handset on or off, or takes its network away.
 func (v *visit) stateForm(t *table) error {
-	state := sandbox.HandsetState(v.r.PostFormValue("state"))
+	state := sandbox.HandsetState(v.R.PostFormValue("state"))
 	if !state.Valid() || t.story != nil {
-		return errInput
+		return shell.ErrInput
 	}
-	return v.k.Sandbox.HoldHandset(v.r.Context(), v.client.ID, t.phone, state)
+	return v.Console.Sandbox.HoldHandset(v.R.Context(), v.Client.ID, t.phone, state)
 }

@@ -82,7 +82,7 @@ func TestFromTheShopToAPaidOrder(t *testing.T) {
 		t.Errorf("the phone shows no message, or still asks:\n%s", page)
 	}
 	w.post(w.path("/sandbox/answer"), answer) // a prompt that is answered already is no mistake of the person
-	w.console.now = func() till.Time { return w.store.Now().Add(3 * 24 * time.Hour) }
+	w.console.Now = func() till.Time { return w.store.Now().Add(3 * 24 * time.Hour) }
 	if page = w.get(to); strings.Contains(page, "hands over the bread") {
 		t.Error("an order from before two days is shown")
 	}

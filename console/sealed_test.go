@@ -21,7 +21,7 @@ func TestSealedAddressesEndWithTheirKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, s := range map[string]*seal.Sealer{"a phone in an address": k.who, "a handset's link": k.phones} {
+	for name, s := range map[string]*seal.Sealer{"a phone in an address": k.Addresses, "a handset's link": k.Phones} {
 		sealed := s.Seal([]byte("242061230001"), nil)
 		if _, err := s.Open(sealed, nil); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -12,6 +12,7 @@ import (
 	"till"
 	"till/books"
 	"till/console/look"
+	"till/console/shell"
 	"till/ledger"
 	"till/people"
 	"till/store"
@@ -32,12 +33,12 @@ const (
 
 // searchPage is what was found.
 type searchPage struct {
-	*Frame
+	*shell.Frame
 	Query string // as the box shows it: of a phone, nothing
 	As    string
 	Shown string // what was understood
-	Ways  []Choice
-	Since []Choice // since when amounts are looked for
+	Ways  []shell.Choice
+	Since []shell.Choice // since when amounts are looked for
 	Hits  []hits
 	Lines []*walletLine
 	Found int
@@ -50,7 +51,7 @@ type searchPage struct {
 
 // hits are what was found of one kind.
 type hits struct {
-	*Frame
+	*shell.Frame
 	Kind  string
 	Lines []*Line
 }
@@ -58,16 +59,16 @@ type hits struct {
 // searchPath is the address of the search: of the merchant's, or of the house's over
 // all merchants.
 func (v *visit) searchPath() string {
-	if v.client == nil {
-		return Prefix + "/house/search"
+	if v.Client == nil {
+		return shell.Prefix + "/house/search"
 	}
-	return v.clientPath("/search")
+	return v.ClientPath("/search")
 }
 
 // postSearch is POST /c/{client}/search and POST /house/search. It leads to an address that holds no
 // phone and no secret: proxies, histories and colleagues' chats keep addresses.
 func (v *visit) postSearch() error {
-	text := strings.TrimSpace(v.r.PostFormValue("q"))
+	text := strings.TrimSpace(v.R.PostFormValue("q"))
 	if len(text) > maxQuery {
 		text = strings.ToValidUTF8(text[:maxQuery], "")
 	}
@@ -89,23 +90,23 @@ func (v *visit) postSearch() error {
 	default:
 		q.Set("q", text)
 	}
-	if way := v.r.PostFormValue("as"); slices.Contains(as, way) {
+	if way := v.R.PostFormValue("as"); slices.Contains(as, way) {
 		q.Set("as", way)
 	}
-	return v.redirect(v.searchPath() + "?" + q.Encode())
+	return v.Redirect(v.searchPath() + "?" + q.Encode())
 }
 
 // sealText makes a text fit for an address; openText reads it again, of this
 // merchant only, or of the house.
 func (v *visit) sealText(text string) string {
-	return base64.RawURLEncoding.EncodeToString(v.k.who.Seal([]byte(text), v.sealedFor()))
+	return base64.RawURLEncoding.EncodeToString(v.Console.Addresses.Seal([]byte(text), v.sealedFor()))
 }
 
 func (v *visit) sealedFor() []byte {
-	if v.client == nil {
+	if v.Client == nil {
 		return till.House[:]
 	}
-	return v.client.ID[:]
+	return v.Client.ID[:]
 }
 
 func (v *visit) openText(sealed string) (string, bool) {
@@ -113,7 +114,7 @@ func (v *visit) openText(sealed string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	text, err := v.k.who.Open(b, v.sealedFor())
+	text, err := v.Console.Addresses.Open(b, v.sealedFor())
 	return string(text), err == nil
 }
 
@@ -157,31 +158,31 @@ func amountWord(text string) string {
 
 // search is GET /c/{client}/search and GET /house/search.
 func (v *visit) search() error {
-	q := v.r.URL.Query()
-	p := &searchPage{Frame: v.frame(v.words.T("frame.search"), "frame.search"), As: q.Get("as")}
+	q := v.R.URL.Query()
+	p := &searchPage{Frame: v.Frame(v.Words.T("frame.search"), "frame.search"), As: q.Get("as")}
 	text, sealed := q.Get("q"), q.Get("who")
 	if sealed != "" {
 		opened, ok := v.openText(sealed)
 		if !ok {
-			return errNoPage
+			return shell.ErrNoPage
 		}
 		text = opened
 	} else {
 		p.Query = text
 	}
 	if len(text) > maxQuery || text == "" && p.As != asSecret {
-		return v.page("search", p)
+		return v.Page("search", p)
 	}
 	ways := waysOf(text)
 	if sealed == "" && slices.Contains(ways, asPhone) {
-		return v.redirect(v.r.URL.Path + "?who=" + v.sealText(text)) // an address that somebody wrote by hand
+		return v.Redirect(v.R.URL.Path + "?who=" + v.sealText(text)) // an address that somebody wrote by hand
 	}
 	if p.As == asSecret || ways[0] == asSecret {
 		p.As, p.Query = asSecret, ""
 		if err := v.describeSecret(p, q.Get("ours")); err != nil {
 			return err
 		}
-		return v.page("search", p)
+		return v.Page("search", p)
 	}
 	if err := v.findByWays(p, ways, text); err != nil {
 		return err
@@ -197,27 +198,27 @@ func (v *visit) search() error {
 	}
 	for _, way := range ways {
 		same.Set("as", way)
-		p.Ways = append(p.Ways, Choice{v.words.T("search.as_" + way), v.r.URL.Path + "?" + same.Encode(), way == p.As})
+		p.Ways = append(p.Ways, shell.Choice{Text: v.Words.T("search.as_" + way), Path: v.R.URL.Path + "?" + same.Encode(), Current: way == p.As})
 	}
 	if same.Set("as", asAmount); p.As == asAmount {
 		for _, r := range scanRanges {
 			same.Set("range", r)
-			p.Since = append(p.Since, Choice{v.words.T("search.since_" + r), v.r.URL.Path + "?" + same.Encode(), r == v.scanRange()})
+			p.Since = append(p.Since, shell.Choice{Text: v.Words.T("search.since_" + r), Path: v.R.URL.Path + "?" + same.Encode(), Current: r == v.scanRange()})
 		}
 	}
-	if p.Shown = text; v.client != nil {
-		p.Wide = v.clientPath("/payments")
+	if p.Shown = text; v.Client != nil {
+		p.Wide = v.ClientPath("/payments")
 	}
 	if p.As == asPhone {
 		p.Shown = maskPhone(v.phoneOf(text))
 	}
-	return v.page("search", p)
+	return v.Page("search", p)
 }
 
 // noteSearch writes down that somebody of the house looked for something in all
 // merchants: how, and in how many it was found, never what for.
 func (v *visit) noteSearch(p *searchPage) error {
-	if v.client != nil {
+	if v.Client != nil {
 		return nil
 	}
 	merchants := map[till.ID]bool{}
@@ -226,7 +227,7 @@ func (v *visit) noteSearch(p *searchPage) error {
 			merchants[l.client] = true
 		}
 	}
-	return v.k.People.NoteAct(v.r.Context(), v.session, nil, people.Act{Action: "client.search",
+	return v.Console.People.NoteAct(v.R.Context(), v.Session, nil, people.Act{Action: "client.search",
 		Detail: "by " + p.As + ": " + till.Count(int64(p.Found), "hit", "hits") + ", " + till.Count(int64(len(merchants)), "merchant", "merchants")})
 }
 
@@ -249,10 +250,10 @@ func (v *visit) findByWays(p *searchPage, ways []string, text string) error {
 // is, without it as a local one of the merchant's country. Over all merchants there is
 // no such country.
 func (v *visit) phoneOf(text string) string {
-	if v.client == nil {
+	if v.Client == nil {
 		return strings.TrimPrefix(digitsOf(text), "00")
 	}
-	if c, ok := till.CountryOf(v.profile.Country); ok {
+	if c, ok := till.CountryOf(v.Profile.Country); ok {
 		return phoneIn(c, text)
 	}
 	return digitsOf(text)
@@ -264,14 +265,14 @@ func (v *visit) find(p *searchPage, text string) error {
 	if p.As == asAmount && len(q.Amounts) == 0 {
 		return nil
 	}
-	return v.view(func(ctx context.Context, tx *store.Tx) error {
-		payments, short, err := books.FindPayments(ctx, tx, v.k.marks, q)
+	return v.View(func(ctx context.Context, tx *store.Tx) error {
+		payments, short, err := books.FindPayments(ctx, tx, v.Console.Marks, q)
 		if err := p.takes(short, err); err != nil {
 			return err
 		}
 		var payouts []*store.PayoutRow
-		if v.client == nil || v.may(people.WalletsSee) {
-			payouts, short, err = books.FindPayouts(ctx, tx, v.k.marks, q)
+		if v.Client == nil || v.May(people.WalletsSee) {
+			payouts, short, err = books.FindPayouts(ctx, tx, v.Console.Marks, q)
 			if err := p.takes(short, err); err != nil {
 				return err
 			}
@@ -292,7 +293,7 @@ func (v *visit) find(p *searchPage, text string) error {
 // findLines adds the lines of wallets that tell more than the payments and payouts that
 // were found.
 func (v *visit) findLines(ctx context.Context, tx *store.Tx, p *searchPage, q books.Search) error {
-	if v.client != nil && !v.may(people.WalletsSee) {
+	if v.Client != nil && !v.May(people.WalletsSee) {
 		return nil
 	}
 	lines, short, err := books.FindLines(ctx, tx, q)
@@ -325,9 +326,9 @@ func (p *searchPage) takes(short bool, err error) error {
 // searchFor returns what a text means, taken in one way: of the merchant, or over all
 // merchants on the house's page.
 func (v *visit) searchFor(as, text string) books.Search {
-	q := books.Search{Earliest: v.earliest()}
-	if v.client != nil {
-		q.Client = v.client.ID
+	q := books.Search{Earliest: v.Earliest()}
+	if v.Client != nil {
+		q.Client = v.Client.ID
 	}
 	switch as {
 	case asPhone:
@@ -340,8 +341,8 @@ func (v *visit) searchFor(as, text string) books.Search {
 		id, _ := till.ParseID(strings.ToLower(text)) // waysOf has read it
 		q.ID = &id
 	case asAmount:
-		since, _ := v.clock.Range(v.scanRange(), v.now)
-		q.Amounts, q.Earliest = v.amountsOf(text), max(since, v.earliest())
+		since, _ := v.Clock.Range(v.scanRange(), v.Now)
+		q.Amounts, q.Earliest = v.amountsOf(text), max(since, v.Earliest())
 	}
 	return q
 }
@@ -350,8 +351,8 @@ func (v *visit) searchFor(as, text string) books.Search {
 // of any.
 func (v *visit) amountsOf(text string) (out []till.Money) {
 	mode := till.Live
-	if v.client != nil {
-		mode = v.client.Mode
+	if v.Client != nil {
+		mode = v.Client.Mode
 	}
 	upper := strings.ToUpper(text)
 	named := strings.ContainsFunc(upper, func(r rune) bool { return r >= 'A' && r <= 'Z' })
@@ -368,7 +369,7 @@ var scanRanges = []string{"last_month", "month", "week", "today"}
 
 // scanRange returns the one of the address.
 func (v *visit) scanRange() string {
-	if r := v.r.URL.Query().Get("range"); slices.Contains(scanRanges, r) {
+	if r := v.R.URL.Query().Get("range"); slices.Contains(scanRanges, r) {
 		return r
 	}
 	return scanRanges[0]
@@ -376,7 +377,7 @@ func (v *visit) scanRange() string {
 
 // nameMerchants says whose each line is, on the house's page.
 func (v *visit) nameMerchants(ctx context.Context, tx *store.Tx, found []hits) error {
-	if v.client != nil {
+	if v.Client != nil {
 		return nil
 	}
 	var ids []till.ID

@@ -19,20 +19,20 @@ const oursKey = "key"
 // have typed it elsewhere too.
 func (v *visit) secretOfOurs(text string) (string, error) {
 	if !strings.HasPrefix(text, "whsec_") {
-		genuine, err := v.k.Accounts.FlagExposed(v.r.Context(), text, account.SeenInSearch, v.session.Actor())
+		genuine, err := v.Console.Accounts.FlagExposed(v.R.Context(), text, account.SeenInSearch, v.Session.Actor())
 		if err != nil || !genuine {
 			return "", err
 		}
 		return oursKey, nil
 	}
-	if v.client == nil || !v.may(people.WebhooksSee) {
+	if v.Client == nil || !v.May(people.WebhooksSee) {
 		return "", nil
 	}
 	var found string
-	err := v.view(func(ctx context.Context, tx *store.Tx) error {
-		endpoints, err := tx.Endpoints(ctx, v.client.ID, maxEndpointsShown)
+	err := v.View(func(ctx context.Context, tx *store.Tx) error {
+		endpoints, err := tx.Endpoints(ctx, v.Client.ID, maxEndpointsShown)
 		for _, e := range endpoints {
-			if v.k.Endpoints.Holds(e, text) {
+			if v.Console.Endpoints.Holds(e, text) {
 				found = e.ID.String()
 			}
 		}
@@ -44,21 +44,21 @@ func (v *visit) secretOfOurs(text string) (string, error) {
 // describeSecret says what the address names: see secretOfOurs.
 func (v *visit) describeSecret(p *searchPage, ours string) error {
 	if ours == oursKey {
-		p.Secret = v.words.T("search.secret_key")
-		if v.client != nil && v.may(people.KeysManage) {
-			p.Replace = v.clientPath("/keys")
+		p.Secret = v.Words.T("search.secret_key")
+		if v.Client != nil && v.May(people.KeysManage) {
+			p.Replace = v.ClientPath("/keys")
 		}
 		return nil
 	}
 	id, err := till.ParseID(ours)
-	if err != nil || v.client == nil || !v.may(people.WebhooksSee) {
+	if err != nil || v.Client == nil || !v.May(people.WebhooksSee) {
 		return nil // the address is anybody's
 	}
-	return v.view(func(ctx context.Context, tx *store.Tx) error {
-		endpoints, err := tx.Endpoints(ctx, v.client.ID, maxEndpointsShown)
+	return v.View(func(ctx context.Context, tx *store.Tx) error {
+		endpoints, err := tx.Endpoints(ctx, v.Client.ID, maxEndpointsShown)
 		for _, e := range endpoints {
 			if e.ID == id {
-				p.Secret, p.Replace = v.words.T("search.secret_hook", "host", hostOf(e.URL)), v.clientPath("/webhooks/"+ours)
+				p.Secret, p.Replace = v.Words.T("search.secret_hook", "host", hostOf(e.URL)), v.ClientPath("/webhooks/"+ours)
 			}
 		}
 		return err

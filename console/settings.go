@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/console/look"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 )
@@ -17,13 +18,13 @@ import (
 // settingsPage is how a merchant is shown to people, and what was agreed with the
 // house.
 type settingsPage struct {
-	*Frame
+	*shell.Frame
 	Done, Refused string
 	Profile       *till.Profile
 	Edit          bool
 	Wrong         map[string]string
-	Proof         *proofForm
-	Facts         []Fact
+	Proof         *shell.ProofForm
+	Facts         []shell.Fact
 	Methods       []methodLine
 	Zones         []string
 	Countries     []string
@@ -37,38 +38,38 @@ type methodLine struct {
 
 // settings is GET /c/{client}/settings.
 func (v *visit) settings() error {
-	p, err := v.settingsPage(v.profile)
+	p, err := v.settingsPage(v.Profile)
 	if err != nil {
 		return err
 	}
-	return v.page("settings", p)
+	return v.Page("settings", p)
 }
 
 func (v *visit) settingsPage(profile *till.Profile) (*settingsPage, error) {
-	t := v.words.T
-	p := &settingsPage{Frame: v.frame(t("menu.settings"), "menu.settings"), Profile: profile, Edit: v.may(people.PolicySet), Zones: commonZones}
+	t := v.Words.T
+	p := &settingsPage{Frame: v.Frame(t("menu.settings"), "menu.settings"), Profile: profile, Edit: v.May(people.PolicySet), Zones: commonZones}
 	p.Frame.Modules = []string{"passkey.js"}
-	_, p.Refused = v.told()
+	_, p.Refused = v.Outcome()
 	var fees []till.Fee
 	var methods []string
-	err := v.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		if methods, err = tx.ClientMethods(ctx, v.client.ID); err != nil {
+	err := v.View(func(ctx context.Context, tx *store.Tx) (err error) {
+		if methods, err = tx.ClientMethods(ctx, v.Client.ID); err != nil {
 			return err
 		}
-		fees, err = tx.ClientFees(ctx, v.client.ID)
+		fees, err = tx.ClientFees(ctx, v.Client.ID)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.Facts = []Fact{{Name: t("settings.name"), Value: v.client.Name}, {Name: t("settings.id"), Value: v.client.ID.String()}, {Name: t("settings.mode"), Value: t("settings.mode_" + string(v.client.Mode))},
-		{Name: t("settings.since"), Value: v.clock.DateTime(v.client.CreatedAt)}}
-	if v.client.Suspended {
-		p.Facts = append(p.Facts, Fact{Name: t("list.state"), Value: t("settings.suspended"), Strong: true})
+	p.Facts = []shell.Fact{{Name: t("settings.name"), Value: v.Client.Name}, {Name: t("settings.id"), Value: v.Client.ID.String()}, {Name: t("settings.mode"), Value: t("settings.mode_" + string(v.Client.Mode))},
+		{Name: t("settings.since"), Value: v.Clock.DateTime(v.Client.CreatedAt)}}
+	if v.Client.Suspended {
+		p.Facts = append(p.Facts, shell.Fact{Name: t("list.state"), Value: t("settings.suspended"), Strong: true})
 	}
 	for _, m := range till.Methods() {
 		for _, k := range m.Markets {
-			if v.client.Mode == till.Test && k.Sandbox || v.client.Mode == till.Live && slices.Contains(methods, m.Code) {
+			if v.Client.Mode == till.Test && k.Sandbox || v.Client.Mode == till.Live && slices.Contains(methods, m.Code) {
 				p.Methods = append(p.Methods, v.methodLine(m, k, fees))
 			}
 			if _, ok := till.CountryOf(k.Country); ok && !slices.Contains(p.Countries, k.Country) {
@@ -78,7 +79,7 @@ func (v *visit) settingsPage(profile *till.Profile) (*settingsPage, error) {
 	}
 	slices.Sort(p.Countries)
 	if p.Edit {
-		p.Proof, err = v.proofForm()
+		p.Proof, err = v.ProofForm()
 	}
 	return p, err
 }
@@ -88,9 +89,9 @@ var commonZones = []string{"Africa/Abidjan", "Africa/Accra", "Africa/Addis_Ababa
 	"Africa/Kampala", "Africa/Kigali", "Africa/Kinshasa", "Africa/Lagos", "Africa/Libreville", "Africa/Luanda", "Africa/Lusaka", "Africa/Maputo", "Africa/Nairobi", "Africa/Porto-Novo", "UTC"}
 
 func (v *visit) methodLine(m *till.Method, k till.Market, fees []till.Fee) methodLine {
-	lang := v.words.Lang()
+	lang := v.Words.Lang()
 	money := func(minor int64) string { return look.Money(lang, till.Money{Minor: minor, Currency: k.Currency}) }
-	line := methodLine{Name: methodName(m.Code, k.Country), Limits: v.words.T("settings.limits", "min", money(k.Min), "max", money(k.Max))}
+	line := methodLine{Name: shell.MethodName(m.Code, k.Country), Limits: v.Words.T("settings.limits", "min", money(k.Min), "max", money(k.Max))}
 	fee := func(kind till.FeeKind) string {
 		for _, f := range fees {
 			if f.Kind != kind || f.Method != m.Code || f.Currency != k.Currency {
@@ -105,7 +106,7 @@ func (v *visit) methodLine(m *till.Method, k till.Market, fees []till.Fee) metho
 			}
 			return strings.Join(parts, " + ")
 		}
-		return v.words.T("settings.no_fee")
+		return v.Words.T("settings.no_fee")
 	}
 	line.Payment, line.Payout = fee(till.PaymentFee), fee(till.PayoutFee)
 	return line
@@ -127,10 +128,10 @@ func percent(lang string, points int64) string {
 
 // postSettings is POST /c/{client}/settings.
 func (v *visit) postSettings() error {
-	field := func(name string) string { return strings.TrimSpace(v.r.PostFormValue(name)) }
+	field := func(name string) string { return strings.TrimSpace(v.R.PostFormValue(name)) }
 	lines := func(name string) string { return strings.ReplaceAll(field(name), "\r\n", "\n") }
-	profile := &till.Profile{ClientID: v.client.ID, Name: field("name"), Zone: field("zone"), Country: field("country"), Language: field("language"), ReceiptHead: lines("receipt_head"), ReceiptFoot: lines("receipt_foot")}
-	err := v.k.Accounts.SetProfile(v.r.Context(), profile, v.session.Actor())
+	profile := &till.Profile{ClientID: v.Client.ID, Name: field("name"), Zone: field("zone"), Country: field("country"), Language: field("language"), ReceiptHead: lines("receipt_head"), ReceiptFoot: lines("receipt_foot")}
+	err := v.Console.Accounts.SetProfile(v.R.Context(), profile, v.Session.Actor())
 	var e *till.Error
 	if errors.As(err, &e) && e.Code == till.CodeValidationFailed {
 		p, readErr := v.settingsPage(profile)
@@ -140,10 +141,10 @@ func (v *visit) postSettings() error {
 		p.Wrong = map[string]string{}
 		for _, f := range e.Fields {
 			name := strings.TrimPrefix(f.Pointer, "/")
-			p.Wrong[name] = v.words.T("settings.wrong_" + name)
+			p.Wrong[name] = v.Words.T("settings.wrong_" + name)
 		}
-		v.render(http.StatusUnprocessableEntity, "settings", p)
+		v.Render(http.StatusUnprocessableEntity, "settings", p)
 		return nil
 	}
-	return v.after(v.clientPath("/settings"), "profile", err)
+	return v.After(v.ClientPath("/settings"), "profile", err)
 }

@@ -5,79 +5,80 @@ import (
 
 	"till"
 	"till/console/look"
+	"till/console/shell"
 	"till/store"
 )
 
 // paymentChip returns a payment's state as people read it, and the reason that
 // stands beside it.
-func (v *visit) paymentChip(p *store.PaymentRow) (Chip, string) {
-	t := v.words.T
+func (v *visit) paymentChip(p *store.PaymentRow) (shell.Chip, string) {
+	t := v.Words.T
 	reason := ""
 	if p.FailureReason != "" {
 		reason = v.reason(p.FailureReason)
 	}
 	switch {
 	case p.ReversedEvent != 0:
-		return Chip{Tone: "late", Icon: "undo", Text: t("state.reversed")}, ""
+		return shell.Chip{Tone: "late", Icon: "undo", Text: t("state.reversed")}, ""
 	case p.LateEvent != 0:
-		return Chip{Tone: "late", Icon: "undo", Text: t("state.late_success")}, ""
+		return shell.Chip{Tone: "late", Icon: "undo", Text: t("state.late_success")}, ""
 	case p.Attention && !p.Credited():
-		return Chip{Tone: "examine", Icon: "gem", Text: t("state.needs_attention")}, reason
+		return shell.Chip{Tone: "examine", Icon: "gem", Text: t("state.needs_attention")}, reason
 	case p.Status == till.Success:
-		return Chip{Tone: "paid", Icon: "check", Text: t("state.success")}, ""
+		return shell.Chip{Tone: "paid", Icon: "check", Text: t("state.success")}, ""
 	case p.Status == till.Failed:
-		return Chip{Tone: "failed", Icon: "cross", Text: t("state.failed")}, reason
+		return shell.Chip{Tone: "failed", Icon: "cross", Text: t("state.failed")}, reason
 	case p.Status == till.Expired:
-		return Chip{Tone: "ended", Icon: "sand", Text: t("state.expired")}, reason
-	case v.now >= p.ExpiresAt || p.Resolution.State == till.Querying:
-		return Chip{Tone: "processing", Icon: "turn", Text: t("state.querying")}, ""
+		return shell.Chip{Tone: "ended", Icon: "sand", Text: t("state.expired")}, reason
+	case v.Now >= p.ExpiresAt || p.Resolution.State == till.Querying:
+		return shell.Chip{Tone: "processing", Icon: "turn", Text: t("state.querying")}, ""
 	case p.Status == till.Processing:
-		return Chip{Tone: "processing", Icon: "phone", Text: t("state.on_the_phone")}, ""
+		return shell.Chip{Tone: "processing", Icon: "phone", Text: t("state.on_the_phone")}, ""
 	}
-	return Chip{Tone: "pending", Icon: "clock", Text: t("state.pending")}, ""
+	return shell.Chip{Tone: "pending", Icon: "clock", Text: t("state.pending")}, ""
 }
 
 // payoutChip is paymentChip for a payout.
-func (v *visit) payoutChip(p *store.PayoutRow) (Chip, string) {
-	t := v.words.T
+func (v *visit) payoutChip(p *store.PayoutRow) (shell.Chip, string) {
+	t := v.Words.T
 	reason := ""
 	if p.FailureReason != "" {
 		reason = v.reason(p.FailureReason)
 	}
 	switch {
 	case p.LateEvent != 0:
-		return Chip{Tone: "late", Icon: "undo", Text: t("state.late_payout")}, ""
+		return shell.Chip{Tone: "late", Icon: "undo", Text: t("state.late_payout")}, ""
 	case p.Attention && !p.Status.Final():
-		return Chip{Tone: "examine", Icon: "gem", Text: t("state.needs_attention")}, reason
+		return shell.Chip{Tone: "examine", Icon: "gem", Text: t("state.needs_attention")}, reason
 	case p.Status == till.PayoutSuccess:
-		return Chip{Tone: "paid", Icon: "check", Text: t("state.sent")}, ""
+		return shell.Chip{Tone: "paid", Icon: "check", Text: t("state.sent")}, ""
 	case p.Status == till.PayoutFailed:
-		return Chip{Tone: "failed", Icon: "cross", Text: t("state.failed")}, reason
+		return shell.Chip{Tone: "failed", Icon: "cross", Text: t("state.failed")}, reason
 	case p.Status == till.PayoutCancelled:
-		return Chip{Tone: "ended", Icon: "bar", Text: t("state.cancelled")}, ""
+		return shell.Chip{Tone: "ended", Icon: "bar", Text: t("state.cancelled")}, ""
 	case p.Resolution.State == till.Querying:
-		return Chip{Tone: "processing", Icon: "turn", Text: t("state.querying")}, ""
+		return shell.Chip{Tone: "processing", Icon: "turn", Text: t("state.querying")}, ""
 	case p.Status == till.PayoutProcessing:
-		return Chip{Tone: "processing", Icon: "turn", Text: t("state.processing")}, ""
+		return shell.Chip{Tone: "processing", Icon: "turn", Text: t("state.processing")}, ""
 	}
-	return Chip{Tone: "pending", Icon: "clock", Text: t("state.pending")}, ""
+	return shell.Chip{Tone: "pending", Icon: "clock", Text: t("state.pending")}, ""
 }
 
 // reason returns a failure's reason in words. The list of reasons is open: one
 // that has no words is shown as none given.
 func (v *visit) reason(r till.FailureReason) string {
-	if key := "reason." + string(r); v.words.Has(key) {
-		return v.words.T(key)
+	if key := "reason." + string(r); v.Words.Has(key) {
+		return v.Words.T(key)
 	}
-	return v.words.T("reason.unspecified")
+	return v.Words.T("reason.unspecified")
 }
 
 // caseKind returns what a case is about, in words.
 func (v *visit) caseKind(kind string) string {
-	if key := "case." + kind; v.words.Has(key) {
-		return v.words.T(key)
+	if key := "case." + kind; v.Words.Has(key) {
+		return v.Words.T(key)
 	}
-	return v.words.T("state.needs_attention")
+	return v.Words.T("state.needs_attention")
 }
 
 // maskPhone returns a phone as pages show it.
@@ -86,13 +87,13 @@ func maskPhone(phone string) string { return look.Mask(phone) }
 // actWords returns an act in words. An act of an older release may have none; its code
 // stands in the row's details.
 func (v *visit) actWords(act string) string {
-	if v.words.Has("act." + act) {
-		return v.words.T("act." + act)
+	if v.Words.Has("act." + act) {
+		return v.Words.T("act." + act)
 	}
 	if base, refused := strings.CutSuffix(act, ".refuse"); refused {
-		return v.words.T("audit.refused", "what", v.actWords(base))
+		return v.Words.T("audit.refused", "what", v.actWords(base))
 	}
-	return v.words.T("audit.other")
+	return v.Words.T("audit.other")
 }
 
 // stateWord returns the key of a status: money that came in was paid, and money

@@ -10,6 +10,7 @@ import (
 	"till"
 	"till/books"
 	"till/console/assets"
+	"till/console/shell"
 	"till/ledger"
 	"till/people"
 	"till/store"
@@ -22,10 +23,10 @@ const statementWrite = 60 * time.Second
 // the page's range, of one moment, the oldest first. "," separates or, for Excel,
 // ";" after a byte mark.
 func (v *visit) statementCSV() error {
-	if !v.may(people.Export) {
+	if !v.May(people.Export) {
 		return &people.Refusal{Code: people.NotAllowed, Need: people.Export}
 	}
-	leave, err := v.enterTable()
+	leave, err := v.EnterTable()
 	if err != nil {
 		return err
 	}
@@ -38,11 +39,11 @@ func (v *visit) statementCSV() error {
 	f := v.statementFilter()
 	want := v.transactionFilter(f)
 	total := int64(0)
-	err = v.view(func(ctx context.Context, tx *store.Tx) error {
+	err = v.View(func(ctx context.Context, tx *store.Tx) error {
 		if _, err := v.wallet(ctx, tx); err != nil {
 			return err
 		}
-		_, n, err := tx.ListTransactions(ctx, v.client.ID, want, store.Page{})
+		_, n, err := tx.ListTransactions(ctx, v.Client.ID, want, store.Page{})
 		total = n
 		return err
 	})
@@ -50,10 +51,10 @@ func (v *visit) statementCSV() error {
 		return err
 	}
 	if total > maxStatement {
-		return errLongCSV
+		return shell.ErrLongCSV
 	}
 	what := people.Act{Action: "export.statement", Detail: want.Currency + ", " + strconv.FormatInt(total, 10) + " lines"}
-	if err := v.k.People.NoteAct(v.r.Context(), v.session, v.client, what); err != nil {
+	if err := v.Console.People.NoteAct(v.R.Context(), v.Session, v.Client, what); err != nil {
 		return err
 	}
 	release() // it is read in short slices from here on
@@ -63,15 +64,15 @@ func (v *visit) statementCSV() error {
 // streamStatement writes the table as it is read. It holds nothing of the
 // database while the browser reads.
 func (v *visit) streamStatement(want store.TransactionFilter) error {
-	row := v.statementRow(v.r.URL.Query().Get("for") == "excel")
-	out := &statementWriter{v: v, name: "statement-" + want.Currency + "-" + v.clock.ISODay(v.now) + ".csv"}
-	_, err := books.Export(v.r.Context(), v.k.Store, books.Statement{Client: v.client.ID, Filter: want, Format: books.CSV,
+	row := v.statementRow(v.R.URL.Query().Get("for") == "excel")
+	out := &statementWriter{v: v, name: "statement-" + want.Currency + "-" + v.Clock.ISODay(v.Now) + ".csv"}
+	_, err := books.Export(v.R.Context(), v.Console.Store, books.Statement{Client: v.Client.ID, Filter: want, Format: books.CSV,
 		Head: string(row(nil, nil)), Line: row}, out)
 	if err == nil {
 		err = out.close()
 	}
-	if err != nil && v.written {
-		v.k.Log.Warn("statement export aborted", "request_id", v.id, "error", err)
+	if err != nil && v.Written {
+		v.Console.Log.Warn("statement export aborted", "request_id", v.ID, "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	return err
@@ -95,7 +96,7 @@ func (v *visit) statementRow(excel bool) func(b []byte, t *ledger.Transaction) [
 		if t.Direction != "credit" {
 			credit, debit = debit, credit
 		}
-		return appendRow(b, comma, []string{strconv.FormatInt(t.Sequence, 10), t.CreatedAt.String(), v.clock.Local(t.CreatedAt), v.clock.Zone.String(), t.Type, v.entryName(t.Type),
+		return appendRow(b, comma, []string{strconv.FormatInt(t.Sequence, 10), t.CreatedAt.String(), v.Clock.Local(t.CreatedAt), v.Clock.Zone.String(), t.Type, v.entryName(t.Type),
 			credit, debit, plainAmount(till.Money{Minor: t.BalanceAfter, Currency: t.Amount.Currency}), t.Amount.Currency, t.Method,
 			t.Reference, t.ProviderReference, textOf(t.PaymentID), textOf(t.PayoutID), t.ID.String()})
 	}
@@ -119,26 +120,26 @@ type statementWriter struct {
 // Write implements io.Writer.
 func (w *statementWriter) Write(b []byte) (n int, err error) {
 	v := w.v
-	if !v.written {
-		h := v.w.Header()
+	if !v.Written {
+		h := v.W.Header()
 		h.Set("Content-Type", "text/csv; charset=utf-8")
 		h.Set("Content-Disposition", `attachment; filename="`+w.name+`"`)
 		h.Set("Vary", "Accept-Encoding, Cookie")
-		if assets.AcceptsGzip(v.r) {
+		if assets.AcceptsGzip(v.R) {
 			h.Set("Content-Encoding", "gzip")
-			w.z = gzip.NewWriter(v.w)
+			w.z = gzip.NewWriter(v.W)
 		}
-		v.written = true
-		v.w.WriteHeader(http.StatusOK)
-	} else if err := v.signIn(); err != nil {
+		v.Written = true
+		v.W.WriteHeader(http.StatusOK)
+	} else if err := v.SignIn(); err != nil {
 		return 0, err
-	} else if err := v.enterClient(); err != nil {
+	} else if err := v.EnterClient(); err != nil {
 		return 0, err
 	}
-	c := http.NewResponseController(v.w)
+	c := http.NewResponseController(v.W)
 	_ = c.SetWriteDeadline(time.Now().Add(statementWrite)) // not every writer has one
 	if w.z == nil {
-		n, err = v.w.Write(b)
+		n, err = v.W.Write(b)
 	} else if n, err = w.z.Write(b); err == nil {
 		err = w.z.Flush()
 	}

@@ -25,25 +25,25 @@ type Going struct {
 // going puts the sentence into words.
 func (v *visit) going(s *books.Story, w books.Why, tone string) Going {
 	g := Going{Tone: tone}
-	at := func(t till.Time) string { return v.clock.Moment(t, v.now) }
+	at := func(t till.Time) string { return v.Clock.Moment(t, v.Now) }
 	operator := v.operatorName(s)
 	args := []any{"op", operator, "t", at(w.At), "t2", at(w.Then), "t3", at(w.Until), "until", at(w.Until),
-		"n", w.Rate, "a", w.Amount, "b", w.Other, "d", look.Span(v.words.Lang(), w.Span),
-		"reason", v.reason(w.Reason), "s", v.words.T("state." + stateWord(listOf(s.Kind), w.Status))}
-	g.Say = v.words.T("why."+string(w.Code), args...)
+		"n", w.Rate, "a", w.Amount, "b", w.Other, "d", look.Span(v.Words.Lang(), w.Span),
+		"reason", v.reason(w.Reason), "s", v.Words.T("state." + stateWord(listOf(s.Kind), w.Status))}
+	g.Say = v.Words.T("why."+string(w.Code), args...)
 	switch {
 	case w.NextAsk.IsZero():
 	case !w.AskedAt.IsZero():
-		g.More = v.words.T("going.asked", "op", operator, "t", at(w.AskedAt), "t2", at(max(w.NextAsk, v.now)))
+		g.More = v.Words.T("going.asked", "op", operator, "t", at(w.AskedAt), "t2", at(max(w.NextAsk, v.Now)))
 	case s.Step != nil && s.Step.Sends > 0:
-		g.More = v.words.T("going.asks", "op", operator, "t", at(max(w.NextAsk, v.now)))
+		g.More = v.Words.T("going.asks", "op", operator, "t", at(max(w.NextAsk, v.Now)))
 	}
 	if w.Next != books.Nobody {
-		g.Next = v.words.T("next."+string(w.Next), "op", operator)
+		g.Next = v.Words.T("next."+string(w.Next), "op", operator)
 	}
 	if w.Code == books.WhyWaiting {
-		g.Until, g.LeftWord = w.Until, v.words.T("going.left")
-		g.LeftSpan = look.Span(v.words.Lang(), w.Until.Sub(v.now))
+		g.Until, g.LeftWord = w.Until, v.Words.T("going.left")
+		g.LeftSpan = look.Span(v.Words.Lang(), w.Until.Sub(v.Now))
 	}
 	return g
 }
@@ -51,15 +51,15 @@ func (v *visit) going(s *books.Story, w books.Why, tone string) Going {
 // readStory reads what happened to a payment or a payout and, for those who may
 // see webhooks, the deliveries of its events with their endpoints.
 func (v *visit) readStory(kind till.SubjectKind, ref store.Ref) (story *books.Story, views []*webhook.DeliveryView, endpoints map[till.ID]*store.Endpoint, err error) {
-	err = v.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		if story, err = books.ReadStory(ctx, tx, kind, ref); err != nil || !v.may(people.WebhooksSee) {
+	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
+		if story, err = books.ReadStory(ctx, tx, kind, ref); err != nil || !v.May(people.WebhooksSee) {
 			return err
 		}
 		events := make([]*till.Event, len(story.Events))
 		for i, e := range story.Events {
 			events[i] = &e.Event
 		}
-		views, endpoints, err = webhook.DeliveriesOf(ctx, tx, v.client.ID, events)
+		views, endpoints, err = webhook.DeliveriesOf(ctx, tx, v.Client.ID, events)
 		return err
 	})
 	return story, views, endpoints, err

@@ -8,22 +8,23 @@ import (
 	"till"
 	"till/books"
 	"till/console/look"
+	"till/console/shell"
 	"till/people"
 )
 
 // subjectPage is a payment or a payout: what is going on, what happened, and
 // what it is.
 type subjectPage struct {
-	*Frame
+	*shell.Frame
 	Kind     string // "payments" or "payouts"
 	Amount   till.Money
-	State    Chip
+	State    shell.Chip
 	Reason   string
 	Going    Going
 	Moments  []*TimelineItem
-	Tabs     []Choice
-	Facts    []Fact
-	Ids      []Fact
+	Tabs     []shell.Choice
+	Facts    []shell.Fact
+	Ids      []shell.Fact
 	Document string
 	Letter   string // to the operator
 	Back     string
@@ -52,7 +53,7 @@ func (v *visit) revealPayout() error {
 }
 
 func (v *visit) reveal(kind till.SubjectKind, list string, see people.Permission) error {
-	if v.grant = v.session.May(v.client, see); v.grant == people.None {
+	if v.Grant = v.Session.May(v.Client, see); v.Grant == people.None {
 		return &people.Refusal{Code: people.NotAllowed, Need: see}
 	}
 	return v.subject(kind, list, true)
@@ -60,31 +61,31 @@ func (v *visit) reveal(kind till.SubjectKind, list string, see people.Permission
 
 // subject shows a payment or a payout.
 func (v *visit) subject(kind till.SubjectKind, list string, whole bool) error {
-	ref, err := v.ref("id")
+	ref, err := v.Ref("id")
 	if err != nil {
 		return err
 	}
-	if ref.ID.Time() < v.earliest() {
-		return errNoPage
+	if ref.ID.Time() < v.Earliest() {
+		return shell.ErrNoPage
 	}
 	story, views, endpoints, err := v.readStory(kind, ref)
 	if err != nil {
 		return err
 	}
 	if whole { // the row first: nobody sees a number without it
-		if err := v.k.People.NoteAct(v.r.Context(), v.session, v.client, people.Act{Action: "phone.reveal", Subject: ref.ID, Detail: "of a " + string(kind)}); err != nil {
+		if err := v.Console.People.NoteAct(v.R.Context(), v.Session, v.Client, people.Act{Action: "phone.reveal", Subject: ref.ID, Detail: "of a " + string(kind)}); err != nil {
 			return err
 		}
 	}
-	p := &subjectPage{Kind: list, Amount: story.Subject.Amount, Back: v.cameFrom(v.clientPath("/" + list)), Again: v.r.URL.RequestURI(), Whole: whole}
-	if v.may(people.PhonesSee) && !whole {
-		p.Reveal = v.clientPath("/" + list + "/" + ref.ID.String() + "/phone")
+	p := &subjectPage{Kind: list, Amount: story.Subject.Amount, Back: v.cameFrom(v.ClientPath("/" + list)), Again: v.R.URL.RequestURI(), Whole: whole}
+	if v.May(people.PhonesSee) && !whole {
+		p.Reveal = v.ClientPath("/" + list + "/" + ref.ID.String() + "/phone")
 	}
 	name := story.Subject.Reference
 	if name == "" {
-		name = look.Money(v.words.Lang(), story.Subject.Amount)
+		name = look.Money(v.Words.Lang(), story.Subject.Amount)
 	}
-	p.Frame = v.frame(v.words.T("subject."+string(kind), "name", name), "menu."+list)
+	p.Frame = v.Frame(v.Words.T("subject."+string(kind), "name", name), "menu."+list)
 	if story.Payment != nil {
 		p.State, p.Reason = v.paymentChip(story.Payment)
 	} else {
@@ -92,31 +93,31 @@ func (v *visit) subject(kind till.SubjectKind, list string, whole bool) error {
 	}
 	p.State.Big = true
 	rate := 0
-	if v.k.SubmitRate != nil {
-		rate = v.k.SubmitRate(story.Subject.Connection, kind)
+	if v.Console.SubmitRate != nil {
+		rate = v.Console.SubmitRate(story.Subject.Connection, kind)
 	}
 	p.Going = v.going(story, story.Why(rate), p.State.Tone)
 	p.Moments = v.timeline(story, views, endpoints)
 	v.tabs(p)
 	v.facts(p, story)
 	p.Letter = v.letter(story)
-	if story.Payment != nil && story.Payment.Credited() && v.may(people.Collect) {
-		p.Print = v.clientPath("/payments/" + ref.ID.String() + "/receipt")
+	if story.Payment != nil && story.Payment.Credited() && v.May(people.Collect) {
+		p.Print = v.ClientPath("/payments/" + ref.ID.String() + "/receipt")
 	}
-	if v.may(people.NotesWrite) {
-		p.Note = v.clientPath("/" + list + "/" + ref.ID.String() + "/note")
+	if v.May(people.NotesWrite) {
+		p.Note = v.ClientPath("/" + list + "/" + ref.ID.String() + "/note")
 	}
-	return v.page("subject", p)
+	return v.Page("subject", p)
 }
 
 // cameFrom returns the list with the filters that the person came from, or else the
 // list itself.
 func (v *visit) cameFrom(list string) string {
-	u, err := url.Parse(v.r.Referer())
-	if err != nil || u.Path != list || u.Host != v.r.Host {
+	u, err := url.Parse(v.R.Referer())
+	if err != nil || u.Path != list || u.Host != v.R.Host {
 		return list
 	}
-	return ownPath(u.RequestURI())
+	return shell.OwnPath(u.RequestURI())
 }
 
 // groups are the filters of the timeline, in the order of the page.
@@ -125,17 +126,17 @@ var groups = []books.Group{books.AboutAll, books.AboutOperator, books.AboutMoney
 // tabs fills in the filters of the timeline and keeps what the chosen one
 // shows.
 func (v *visit) tabs(p *subjectPage) {
-	q := v.r.URL.Query()
+	q := v.R.URL.Query()
 	chosen := books.Group(q.Get("show"))
 	if !slices.Contains(groups, chosen) {
 		chosen = books.AboutAll
 	}
 	for _, g := range groups {
-		path := strings.TrimSuffix(v.r.URL.Path, "/phone")
+		path := strings.TrimSuffix(v.R.URL.Path, "/phone")
 		if g != books.AboutAll {
 			path += "?" + url.Values{"show": {string(g)}}.Encode()
 		}
-		p.Tabs = append(p.Tabs, Choice{v.words.T("group." + string(g)), path, g == chosen})
+		p.Tabs = append(p.Tabs, shell.Choice{Text: v.Words.T("group." + string(g)), Path: path, Current: g == chosen})
 	}
 	if chosen != books.AboutAll {
 		p.Moments = slices.DeleteFunc(p.Moments, func(m *TimelineItem) bool { return m.Group != chosen && m.Group != books.AboutAll })
@@ -144,22 +145,22 @@ func (v *visit) tabs(p *subjectPage) {
 
 // facts fills in what the payment or payout is.
 func (v *visit) facts(p *subjectPage, s *books.Story) {
-	t, b := v.words.T, &s.Subject
+	t, b := v.Words.T, &s.Subject
 	money := func(minor int64) string {
-		return look.Money(v.words.Lang(), till.Money{Minor: minor, Currency: b.Amount.Currency})
+		return look.Money(v.Words.Lang(), till.Money{Minor: minor, Currency: b.Amount.Currency})
 	}
-	fact := func(key, value string) *Fact {
+	fact := func(key, value string) *shell.Fact {
 		if value == "" {
-			return &Fact{}
+			return &shell.Fact{}
 		}
-		p.Facts = append(p.Facts, Fact{Name: t("fact." + key), Value: value})
+		p.Facts = append(p.Facts, shell.Fact{Name: t("fact." + key), Value: value})
 		return &p.Facts[len(p.Facts)-1]
 	}
 	party := fact("party_"+string(s.Kind), maskPhone(b.Phone))
 	if party.Reveal = p.Reveal; p.Whole {
 		party.Value = look.Phone(b.Phone)
 	}
-	fact("method", methodName(b.Method, b.Country))
+	fact("method", shell.MethodName(b.Method, b.Country))
 	fact("connection", b.Connection)
 	fact("reference", b.Reference)
 	description, document := readDocument(b.Document)
@@ -176,17 +177,17 @@ func (v *visit) facts(p *subjectPage, s *books.Story) {
 		}
 		fact("debit", money(b.Amount.Minor+b.Fee)).Strong = true
 	}
-	fact("asked", v.clock.DateTime(b.CreatedAt)).ISO = p.ISO(b.CreatedAt)
+	fact("asked", v.Clock.DateTime(b.CreatedAt)).ISO = p.ISO(b.CreatedAt)
 	fact("receipt", *b.ProviderReference)
 	if d := *b.FailureDetail; d != nil {
 		fact("code", strings.TrimSpace(d.ProviderCode+" "+d.ProviderMessage))
 	}
 	p.Document = document
-	p.Ids = []Fact{{Name: t("fact.id_" + string(s.Kind)), Value: b.Ref.ID.String()}, {Name: t("fact.key"), Value: b.IdempotencyKey}}
+	p.Ids = []shell.Fact{{Name: t("fact.id_" + string(s.Kind)), Value: b.Ref.ID.String()}, {Name: t("fact.key"), Value: b.IdempotencyKey}}
 	if n := len(s.Attempts); n > 0 && !s.Attempts[0].Reference.IsZero() {
-		p.Ids = append(p.Ids, Fact{Name: t("fact.operator_reference"), Value: s.Attempts[n-1].Reference.String()})
+		p.Ids = append(p.Ids, shell.Fact{Name: t("fact.operator_reference"), Value: s.Attempts[n-1].Reference.String()})
 	}
 	if s.Step != nil && s.Step.Handle != "" {
-		p.Ids = append(p.Ids, Fact{Name: t("fact.handle"), Value: s.Step.Handle})
+		p.Ids = append(p.Ids, shell.Fact{Name: t("fact.handle"), Value: s.Step.Handle})
 	}
 }

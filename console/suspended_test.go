@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"till"
+	"till/console/shell"
 	"till/store"
 )
 
@@ -18,7 +19,7 @@ var worksWhileSuspended = []string{
 	"/keys/revoke", "/phone", "/sandbox/choose", "/sandbox/answer", "/sandbox/handset",
 }
 
-func staysOpen(r *Route) bool {
+func staysOpen(r *shell.Route) bool {
 	for _, end := range worksWhileSuspended {
 		if strings.HasSuffix(r.Path, end) {
 			return true
@@ -41,7 +42,7 @@ func TestASuspendedMerchantActsNowhere(t *testing.T) {
 	sends := w.sends.Load()
 	for i := range Routes {
 		r := &Routes[i]
-		if r.For != Staff || r.Method != http.MethodPost || strings.Contains(r.Path, "{id}") {
+		if r.For != shell.Staff || r.Method != http.MethodPost || strings.Contains(r.Path, "{id}") {
 			continue
 		}
 		form := formOf(r)

@@ -8,6 +8,7 @@ import (
 	"till"
 	"till/books"
 	"till/console/look"
+	"till/console/shell"
 )
 
 // Limits of a table for spreadsheets. It is read from one snapshot into memory,
@@ -27,7 +28,7 @@ func takeCSVSlot() (release func(), err error) {
 	case csvSlots <- struct{}{}:
 		return sync.OnceFunc(func() { <-csvSlots }), nil
 	default:
-		return nil, errAway
+		return nil, shell.ErrAway
 	}
 }
 
@@ -41,15 +42,15 @@ func plainAmount(m till.Money) string {
 func (v *visit) writeCSV(name string, rows [][]string) error {
 	var b []byte
 	comma := byte(',')
-	if v.r.Form.Get("for") == forExcel {
+	if v.R.Form.Get("for") == shell.ForExcel {
 		b = append(b, "\ufeff"...)
 		comma = ';'
 	}
 	for _, row := range rows {
 		b = appendRow(b, comma, row)
 	}
-	v.w.Header().Set("Content-Disposition", `attachment; filename="`+name+"-"+v.clock.ISODay(v.now)+`.csv"`)
-	v.write(http.StatusOK, "text/csv; charset=utf-8", b)
+	v.W.Header().Set("Content-Disposition", `attachment; filename="`+name+"-"+v.Clock.ISODay(v.Now)+`.csv"`)
+	v.Answer(http.StatusOK, "text/csv; charset=utf-8", b)
 	return nil
 }
 

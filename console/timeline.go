@@ -54,12 +54,12 @@ func (v *visit) timeline(s *books.Story, views []*webhook.DeliveryView, endpoint
 		return int(max(-1, min(1, int64(a.At)-int64(b.At))))
 	})
 	for i, item := range out {
-		item.Time, item.Millis = v.clock.Time(item.At), v.clock.Millis(item.At)
+		item.Time, item.Millis = v.Clock.Time(item.At), v.Clock.Millis(item.At)
 		if item.Next {
 			item.Millis = ""
 		}
-		if i > 0 && !v.clock.SameDay(item.At, out[i-1].At) || i == 0 && !v.clock.SameDay(item.At, v.now) {
-			item.Day = v.clock.Day(item.At, v.now)
+		if i > 0 && !v.Clock.SameDay(item.At, out[i-1].At) || i == 0 && !v.Clock.SameDay(item.At, v.Now) {
+			item.Day = v.Clock.Day(item.At, v.Now)
 		}
 		item.Open = i+1 < len(out) && out[i+1].Next
 	}
@@ -68,7 +68,7 @@ func (v *visit) timeline(s *books.Story, views []*webhook.DeliveryView, endpoint
 
 // item puts a moment into words.
 func (v *visit) item(s *books.Story, m books.Moment) *TimelineItem {
-	t := v.words.T
+	t := v.Words.T
 	item := &TimelineItem{At: m.At, Group: m.Group, Next: m.Next}
 	switch m.Kind {
 	case books.MomentEvent:
@@ -84,7 +84,7 @@ func (v *visit) item(s *books.Story, m books.Moment) *TimelineItem {
 	case books.MomentCallback:
 		item.Icon, item.Text, item.Sub = "bolt", t("line.callback", "op", s.Subject.Connection, "n", s.Calls.Count), t("line.callback_sub")
 		if s.Calls.Count > 1 {
-			item.Sub = t("line.callback_last", "t", v.clock.Moment(s.Calls.Last, v.now))
+			item.Sub = t("line.callback_last", "t", v.Clock.Moment(s.Calls.Last, v.Now))
 		}
 	case books.MomentLine:
 		v.walletLine(item, m.Line)
@@ -110,8 +110,8 @@ func (v *visit) item(s *books.Story, m books.Moment) *TimelineItem {
 	}
 	if a := m.Audit; a != nil {
 		item.Audit = t("line.audit", "n", strconv.FormatInt(a.Sequence, 10))
-		if v.may(people.AuditSee) {
-			item.AuditPath = v.clientPath("/audit?range=all&who=all&before=" + strconv.FormatInt(a.Sequence+1, 10))
+		if v.May(people.AuditSee) {
+			item.AuditPath = v.ClientPath("/audit?range=all&who=all&before=" + strconv.FormatInt(a.Sequence+1, 10))
 		}
 	}
 	return item
@@ -124,13 +124,13 @@ const actCreate = "payment.create"
 func (v *visit) event(item *TimelineItem, s *books.Story, e *store.EventRow) {
 	_, kind, _ := strings.Cut(string(e.Kind), ".")
 	key := "event." + string(s.Kind) + "_" + kind
-	item.Text = v.words.T(key)
-	item.End = v.words.T("line.event", "n", strconv.FormatInt(e.Sequence, 10))
+	item.Text = v.Words.T(key)
+	item.End = v.Words.T("line.event", "n", strconv.FormatInt(e.Sequence, 10))
 	switch kind {
 	case "pending":
 		item.Icon = "dot"
 		if i := slices.IndexFunc(s.Acts, func(a *store.AuditRow) bool { return a.Action == actCreate }); i >= 0 {
-			item.Text = v.words.T("line.asked_by", "who", till.NameOfActor(s.Acts[i].Actor))
+			item.Text = v.Words.T("line.asked_by", "who", till.NameOfActor(s.Acts[i].Actor))
 		}
 	case "processing":
 		item.Icon, item.Tone = "turn", "processing"
@@ -140,7 +140,7 @@ func (v *visit) event(item *TimelineItem, s *books.Story, e *store.EventRow) {
 	case "success":
 		item.Icon, item.Tone = "check", "paid"
 		if e.ProviderReference != "" {
-			item.Sub = v.words.T("line.receipt", "receipt", e.ProviderReference)
+			item.Sub = v.Words.T("line.receipt", "receipt", e.ProviderReference)
 		}
 	case "failed", "cancelled":
 		item.Icon, item.Tone = "cross", "failed"
@@ -160,21 +160,21 @@ func (v *visit) event(item *TimelineItem, s *books.Story, e *store.EventRow) {
 
 // answer puts what came of a call into words.
 func (v *visit) answer(item *TimelineItem, a *store.Attempt) {
-	t := v.words.T
+	t := v.Words.T
 	outcome := a.Outcome
 	if outcome == "" {
 		outcome = "in_flight"
 	}
 	word := t("line.outcome_unknown")
-	if key := "outcome." + outcome; v.words.Has(key) {
+	if key := "outcome." + outcome; v.Words.Has(key) {
 		word = t(key)
 	}
 	item.Sub = word
 	if took := a.EndedAt.Sub(a.StartedAt); !a.EndedAt.IsZero() && took >= 0 && a.Repeats <= 1 {
-		item.Sub = t("line.took", "what", word, "ms", look.Count(v.words.Lang(), took.Milliseconds()))
+		item.Sub = t("line.took", "what", word, "ms", look.Count(v.Words.Lang(), took.Milliseconds()))
 	}
 	if a.Repeats > 1 {
-		item.Sub = t("line.since", "what", word, "t", v.clock.Moment(a.LastAt, v.now))
+		item.Sub = t("line.since", "what", word, "t", v.Clock.Moment(a.LastAt, v.Now))
 	}
 	if a.Code != "" || a.Detail != "" {
 		item.Detail, item.DetailName = strings.TrimSpace(a.Code+"\n"+v.inWords(a.Detail)), t("line.detail")
@@ -183,32 +183,32 @@ func (v *visit) answer(item *TimelineItem, a *store.Attempt) {
 
 // walletLine puts a line of the wallet into words.
 func (v *visit) walletLine(item *TimelineItem, l *ledger.Transaction) {
-	lang := v.words.Lang()
+	lang := v.Words.Lang()
 	sign := "+"
 	if l.Direction == "debit" {
 		sign = "\u2212"
 	}
 	name := l.Type
-	if key := "entry." + l.Type; v.words.Has(key) {
-		name = v.words.T(key)
+	if key := "entry." + l.Type; v.Words.Has(key) {
+		name = v.Words.T(key)
 	}
 	item.Icon, item.Text = "coins", name+" "+sign+look.Money(lang, l.Amount)
-	item.Sub = v.words.T("line.balance", "balance", look.Money(lang, till.Money{Minor: l.BalanceAfter, Currency: l.Amount.Currency}))
-	item.End = v.words.T("line.line", "n", strconv.FormatInt(l.Sequence, 10))
-	if v.may(people.WalletsSee) {
+	item.Sub = v.Words.T("line.balance", "balance", look.Money(lang, till.Money{Minor: l.BalanceAfter, Currency: l.Amount.Currency}))
+	item.End = v.Words.T("line.line", "n", strconv.FormatInt(l.Sequence, 10))
+	if v.May(people.WalletsSee) {
 		item.EndPath = v.statementPath(l)
 	}
 }
 
 // delivery puts what became of an event at an endpoint into words.
 func (v *visit) delivery(d *webhook.DeliveryView, e *store.Endpoint) *TimelineItem {
-	t := v.words.T
+	t := v.Words.T
 	host := e.URL
 	if u, err := url.Parse(e.URL); err == nil {
 		host = u.Host
 	}
 	item := &TimelineItem{At: d.EventAt, Group: books.AboutWebhooks, Icon: "mail", Text: host, End: t("line.event", "n", strconv.FormatInt(d.Sequence, 10))}
-	item.EndPath = v.clientPath("/webhooks/" + e.ID.String() + "/events/" + strconv.FormatInt(d.Sequence, 10))
+	item.EndPath = v.ClientPath("/webhooks/" + e.ID.String() + "/events/" + strconv.FormatInt(d.Sequence, 10))
 	if !d.Last.SentAt.IsZero() {
 		item.At = d.Last.SentAt
 	}
@@ -219,9 +219,9 @@ func (v *visit) delivery(d *webhook.DeliveryView, e *store.Endpoint) *TimelineIt
 	case d.Status == store.DeliveryDelivered:
 		item.Sub = t("line.delivered", "what", status, "n", d.Attempts)
 	case d.Status == store.DeliveryPending && !d.HasRow:
-		item.Next, item.At, item.Sub = true, max(d.EventAt, v.now), status
+		item.Next, item.At, item.Sub = true, max(d.EventAt, v.Now), status
 	case d.Status == store.DeliveryPending:
-		item.Tone, item.Sub = "failed", t("line.retried", "n", d.Attempts, "t", v.clock.Moment(max(d.DueAt, v.now), v.now))
+		item.Tone, item.Sub = "failed", t("line.retried", "n", d.Attempts, "t", v.Clock.Moment(max(d.DueAt, v.Now), v.Now))
 	default:
 		item.Tone, item.Sub = "failed", status
 	}

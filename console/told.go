@@ -87,7 +87,7 @@ func (v *visit) says(text string) (string, bool) {
 			case "":
 			case "then":
 				if key := toldEnds[m[i]]; key != "" {
-					end = " " + v.words.T(key)
+					end = " " + v.Words.T(key)
 				}
 			case "minor":
 				args = append(args, "a", v.toldMinor(m[i], m[i+1]), "b", v.toldMinor(m[i+2], m[i+1]))
@@ -95,7 +95,7 @@ func (v *visit) says(text string) (string, bool) {
 				args = append(args, name, v.toldValue(name, m[i]))
 			}
 		}
-		return v.words.T(f.key, args...) + end, true
+		return v.Words.T(f.key, args...) + end, true
 	}
 	return "", false
 }
@@ -104,12 +104,12 @@ func (v *visit) says(text string) (string, bool) {
 func (v *visit) toldValue(name, value string) string {
 	switch name {
 	case "outcome":
-		if key := "outcome." + value; v.words.Has(key) {
-			return v.words.T(key)
+		if key := "outcome." + value; v.Words.Has(key) {
+			return v.Words.T(key)
 		}
 	case "state":
-		if key := "state." + value; v.words.Has(key) {
-			return v.words.T(key)
+		if key := "state." + value; v.Words.Has(key) {
+			return v.Words.T(key)
 		}
 	case "a", "b":
 		minor, currency, _ := strings.Cut(value, " ")
@@ -126,7 +126,7 @@ func (v *visit) toldValue(name, value string) string {
 
 func (v *visit) toldMinor(minor, currency string) string {
 	n, _ := strconv.ParseInt(minor, 10, 64) // the form has digits only
-	return look.Money(v.words.Lang(), till.Money{Minor: n, Currency: currency})
+	return look.Money(v.Words.Lang(), till.Money{Minor: n, Currency: currency})
 }
 
 // caseText returns why a case was opened. A text in no form of ours may name others:
@@ -135,7 +135,7 @@ func (v *visit) caseText(text string) string {
 	if said, ok := v.says(text); ok {
 		return said
 	}
-	if v.session.MayHouse(people.ClientsLook) {
+	if v.Session.MayHouse(people.ClientsLook) {
 		return text
 	}
 	return ""

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"till"
+	"till/console/shell"
 	"till/console/words"
 	"till/people"
 	"till/store"
@@ -35,7 +36,7 @@ func TestToldTexts(t *testing.T) {
 		{"no answer in time", "no answer in time", "pas de réponse à temps"},
 	} {
 		for lang, want := range map[string]string{"en": c.en, "fr": c.fr} {
-			v := &visit{words: words.For(lang), session: &people.Session{}}
+			v := &visit{&shell.Visit{Words: words.For(lang), Session: &people.Session{}}}
 			if got := v.caseText(c.stored); plainSpaces(got) != plainSpaces(want) {
 				t.Errorf("%s: %q is told as %q, want %q", lang, c.stored, got, want)
 			}
@@ -51,8 +52,8 @@ func plainSpaces(s string) string {
 // person gave as the reason stands as it is.
 func TestUnknownTextsAreForTheHouse(t *testing.T) {
 	t.Parallel()
-	staff := &visit{words: words.For("fr"), session: &people.Session{Memberships: []till.Membership{{Client: till.NewID(1), Role: till.RoleOwner}}}}
-	house := &visit{words: words.For("fr"), session: &people.Session{Memberships: []till.Membership{{Client: till.House, Role: till.RoleSupport}}}}
+	staff := &visit{&shell.Visit{Words: words.For("fr"), Session: &people.Session{Memberships: []till.Membership{{Client: till.NewID(1), Role: till.RoleOwner}}}}}
+	house := &visit{&shell.Visit{Words: words.For("fr"), Session: &people.Session{Memberships: []till.Membership{{Client: till.House, Role: till.RoleSupport}}}}}
 	if got := staff.caseText("something about another merchant"); got != "" {
 		t.Errorf("the merchant reads %q", got)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/console/look"
+	"till/console/shell"
 	"till/ledger"
 	"till/people"
 	"till/store"
@@ -15,7 +16,7 @@ import (
 
 // walletsPage is what the merchant has, by currency.
 type walletsPage struct {
-	*Frame
+	*shell.Frame
 	Again   string
 	Wallets []*walletBox
 	Collect string
@@ -33,15 +34,15 @@ type walletBox struct {
 func (v *visit) walletBox(w *ledger.Wallet) *walletBox {
 	money := func(minor int64) till.Money { return till.Money{Minor: minor, Currency: w.Currency} }
 	return &walletBox{Currency: w.Currency, Available: money(w.Available()), Balance: money(w.Balance), Reserved: money(w.Reserved), Owed: money(w.Owed),
-		UpdatedAt: w.UpdatedAt, Path: v.clientPath("/wallets/" + w.Currency), Payouts: v.clientPath("/payouts?range=all")}
+		UpdatedAt: w.UpdatedAt, Path: v.ClientPath("/wallets/" + w.Currency), Payouts: v.ClientPath("/payouts?range=all")}
 }
 
 // wallets is GET /c/{client}/wallets: those that something happened to, as the
 // API lists them.
 func (v *visit) wallets() error {
-	p := &walletsPage{Frame: v.frame(v.words.T("menu.wallets"), "menu.wallets"), Again: v.r.URL.Path}
-	err := v.view(func(ctx context.Context, tx *store.Tx) error {
-		all, err := tx.UsedWallets(ctx, v.client.ID)
+	p := &walletsPage{Frame: v.Frame(v.Words.T("menu.wallets"), "menu.wallets"), Again: v.R.URL.Path}
+	err := v.View(func(ctx context.Context, tx *store.Tx) error {
+		all, err := tx.UsedWallets(ctx, v.Client.ID)
 		for _, w := range all {
 			p.Wallets = append(p.Wallets, v.walletBox(w))
 		}
@@ -50,10 +51,10 @@ func (v *visit) wallets() error {
 	if err != nil {
 		return err
 	}
-	if v.may(people.Collect) {
-		p.Collect = v.clientPath("/collect")
+	if v.May(people.Collect) {
+		p.Collect = v.ClientPath("/collect")
 	}
-	return v.page("wallets", p)
+	return v.Page("wallets", p)
 }
 
 // Limits of a statement.
@@ -66,12 +67,12 @@ const (
 
 // statementPage is a wallet's lines in a range, with the balance after each.
 type statementPage struct {
-	*Frame
+	*shell.Frame
 	*walletBox
 	Again    string
 	Filter   *filter
 	Range    *RangePicker
-	Types    []Choice
+	Types    []shell.Choice
 	Type     string // the chosen one
 	Lines    []*walletLine
 	Total    int64
@@ -103,44 +104,44 @@ type walletLine struct {
 
 // statement is GET /c/{client}/wallets/{currency}.
 func (v *visit) statement() error {
-	f, p := v.statementFilter(), &statementPage{Printing: v.r.URL.Query().Get("print") == "1", Head: textLines(v.profile.ReceiptHead)}
+	f, p := v.statementFilter(), &statementPage{Printing: v.R.URL.Query().Get("print") == "1", Head: shell.TextLines(v.Profile.ReceiptHead)}
 	if f.Upto == 0 {
-		f.Upto = v.now
+		f.Upto = v.Now
 	}
-	p.Filter, p.Again = f, v.r.URL.RequestURI()
-	err := v.view(func(ctx context.Context, tx *store.Tx) error { return v.readStatement(ctx, tx, p) })
+	p.Filter, p.Again = f, v.R.URL.RequestURI()
+	err := v.View(func(ctx context.Context, tx *store.Tx) error { return v.readStatement(ctx, tx, p) })
 	if err != nil {
 		return err
 	}
-	p.Frame = v.frame(v.words.T("statement.title", "currency", p.Currency), "menu.wallets")
+	p.Frame = v.Frame(v.Words.T("statement.title", "currency", p.Currency), "menu.wallets")
 	p.Pages = v.pages(f, p.Total)
 	if p.Printing {
 		p.Pages = &Pages{}
 		p.Modules = append(p.Modules, "counter.js")
 	}
-	if v.may(people.Export) && p.Total > 0 {
+	if v.May(people.Export) && p.Total > 0 {
 		p.CSV = f.pathOf(f.base + "/statement.csv")
 	}
 	p.Print = f.path("print", "1")
 	v.statementChoices(p)
-	return v.page("statement", p)
+	return v.Page("statement", p)
 }
 
 // statementFilter reads the range and the type of lines of an address.
 func (v *visit) statementFilter() *filter {
-	currency := v.r.PathValue("currency")
-	return v.readFilter(v.clientPath("/wallets/"+currency), strings.Fields(statementTypes))
+	currency := v.R.PathValue("currency")
+	return v.readFilter(v.ClientPath("/wallets/"+currency), strings.Fields(statementTypes))
 }
 
 // wallet reads the wallet of the path.
 func (v *visit) wallet(ctx context.Context, tx *store.Tx) (*ledger.Wallet, error) {
-	currency := v.r.PathValue("currency")
+	currency := v.R.PathValue("currency")
 	if _, known := till.CurrencyDecimals(currency); !known {
-		return nil, errNoPage
+		return nil, shell.ErrNoPage
 	}
-	w, err := tx.Wallet(ctx, v.client.ID, currency)
+	w, err := tx.Wallet(ctx, v.Client.ID, currency)
 	if err == nil && w == nil {
-		return nil, errNoPage
+		return nil, shell.ErrNoPage
 	}
 	return w, err
 }
@@ -157,7 +158,7 @@ func (v *visit) readStatement(ctx context.Context, tx *store.Tx, p *statementPag
 	if p.Printing {
 		page = store.Page{Limit: maxPrintLines, Ascending: true}
 	}
-	lines, total, err := tx.ListTransactions(ctx, v.client.ID, want, page)
+	lines, total, err := tx.ListTransactions(ctx, v.Client.ID, want, page)
 	if err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func (v *visit) readStatement(ctx context.Context, tx *store.Tx, p *statementPag
 
 // transactionFilter returns the filter as the store takes it.
 func (v *visit) transactionFilter(f *filter) store.TransactionFilter {
-	want := store.TransactionFilter{Type: f.State, Currency: v.r.PathValue("currency"), From: f.From, To: f.To}
+	want := store.TransactionFilter{Type: f.State, Currency: v.R.PathValue("currency"), From: f.From, To: f.To}
 	if upto := f.Upto; upto != 0 && (want.To == 0 || want.To > upto) {
 		want.To = upto
 	}
@@ -181,11 +182,11 @@ func (v *visit) transactionFilter(f *filter) store.TransactionFilter {
 
 // balanceAt returns the balance after the last line up to a moment.
 func (v *visit) balanceAt(ctx context.Context, tx *store.Tx, at till.Time) (till.Money, error) {
-	m := till.Money{Currency: v.r.PathValue("currency")}
+	m := till.Money{Currency: v.R.PathValue("currency")}
 	if at <= 0 {
 		return m, nil // before the first line
 	}
-	_, err := tx.EachTransaction(ctx, v.client.ID, store.TransactionFilter{Currency: m.Currency, To: at}, till.ID{}, false, 1, func(t *ledger.Transaction) error {
+	_, err := tx.EachTransaction(ctx, v.Client.ID, store.TransactionFilter{Currency: m.Currency, To: at}, till.ID{}, false, 1, func(t *ledger.Transaction) error {
 		m.Minor = t.BalanceAfter
 		return nil
 	})
@@ -195,19 +196,19 @@ func (v *visit) balanceAt(ctx context.Context, tx *store.Tx, at till.Time) (till
 func (v *visit) walletLines(lines []*ledger.Transaction) []*walletLine {
 	out := make([]*walletLine, len(lines))
 	for i, t := range lines {
-		l := &walletLine{Sequence: t.Sequence, At: t.CreatedAt, Time: v.clock.Time(t.CreatedAt), What: v.entryName(t.Type), Credit: t.Direction == "credit", Amount: t.Amount,
+		l := &walletLine{Sequence: t.Sequence, At: t.CreatedAt, Time: v.Clock.Time(t.CreatedAt), What: v.entryName(t.Type), Credit: t.Direction == "credit", Amount: t.Amount,
 			Balance: till.Money{Minor: t.BalanceAfter, Currency: t.Amount.Currency}, Reference: t.Reference, Receipt: t.ProviderReference}
 		if t.Method != "" {
-			l.Method = methodName(t.Method, "")
+			l.Method = shell.MethodName(t.Method, "")
 		}
 		switch {
 		case !t.PaymentID.IsZero():
-			l.Path = pathOf(t.ClientID, "/payments/"+t.PaymentID.String())
+			l.Path = shell.PathOf(t.ClientID, "/payments/"+t.PaymentID.String())
 		case !t.PayoutID.IsZero():
-			l.Path = pathOf(t.ClientID, "/payouts/"+t.PayoutID.String())
+			l.Path = shell.PathOf(t.ClientID, "/payouts/"+t.PayoutID.String())
 		}
-		if i == 0 || !v.clock.SameDay(l.At, lines[i-1].CreatedAt) {
-			l.Day = v.clock.Day(l.At, v.now)
+		if i == 0 || !v.Clock.SameDay(l.At, lines[i-1].CreatedAt) {
+			l.Day = v.Clock.Day(l.At, v.Now)
 		}
 		out[i] = l
 	}
@@ -216,14 +217,14 @@ func (v *visit) walletLines(lines []*ledger.Transaction) []*walletLine {
 
 // statementPath returns where a line stands in the statement of its day.
 func (v *visit) statementPath(t *ledger.Transaction) string {
-	day := v.clock.ISODay(t.CreatedAt)
-	return pathOf(t.ClientID, "/wallets/"+t.Amount.Currency+"?from="+day+"&to="+day) + "#l" + strconv.FormatInt(t.Sequence, 10)
+	day := v.Clock.ISODay(t.CreatedAt)
+	return shell.PathOf(t.ClientID, "/wallets/"+t.Amount.Currency+"?from="+day+"&to="+day) + "#l" + strconv.FormatInt(t.Sequence, 10)
 }
 
 // entryName returns the type of a line in words.
 func (v *visit) entryName(kind string) string {
-	if key := "entry." + kind; v.words.Has(key) {
-		return v.words.T(key)
+	if key := "entry." + kind; v.Words.Has(key) {
+		return v.Words.T(key)
 	}
 	return kind
 }
@@ -249,23 +250,23 @@ func (l *walletLine) Sign() string {
 
 // statementChoices fills in the links of the filters.
 func (v *visit) statementChoices(p *statementPage) {
-	t, f := v.words.T, p.Filter
+	t, f := v.Words.T, p.Filter
 	p.Type = t("statement.every")
 	p.Range = v.rangePicker(p.Frame, f, f.Kept(), f.path)
 	for i := range offeredMonths {
-		from := v.clock.StartOfMonth(v.now, -i)
-		first, last := v.clock.ISODay(from), v.clock.ISODay(v.clock.StartOfMonth(v.now, 1-i)-1)
-		name := v.clock.Month(from) + " " + strconv.Itoa(v.clock.In(from).Year())
+		from := v.Clock.StartOfMonth(v.Now, -i)
+		first, last := v.Clock.ISODay(from), v.Clock.ISODay(v.Clock.StartOfMonth(v.Now, 1-i)-1)
+		name := v.Clock.Month(from) + " " + strconv.Itoa(v.Clock.In(from).Year())
 		current := f.fromDay == first && f.toDay == last
-		if p.Range.Months = append(p.Range.Months, Choice{name, f.path("range", "", "from", first, "to", last), current}); current {
+		if p.Range.Months = append(p.Range.Months, shell.Choice{Text: name, Path: f.path("range", "", "from", first, "to", last), Current: current}); current {
 			p.Range.Word = name
 		}
 	}
-	p.Types = append(p.Types, Choice{t("statement.every"), f.path("state", ""), f.State == ""})
+	p.Types = append(p.Types, shell.Choice{Text: t("statement.every"), Path: f.path("state", ""), Current: f.State == ""})
 	for name := range strings.FieldsSeq(statementTypes) {
-		p.Types = append(p.Types, Choice{v.entryName(name), f.path("state", name), f.State == name})
+		p.Types = append(p.Types, shell.Choice{Text: v.entryName(name), Path: f.path("state", name), Current: f.State == name})
 	}
-	if i := slices.IndexFunc(p.Types, func(c Choice) bool { return c.Current }); i > 0 {
+	if i := slices.IndexFunc(p.Types, func(c shell.Choice) bool { return c.Current }); i > 0 {
 		p.Type = p.Types[i].Text
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 	"till/store/storetest"
@@ -129,18 +130,18 @@ func (w *world) checkTable(first till.ID) {
 		t.Errorf("%d exports in the audit log, %v", exports, err)
 	}
 	// What is not whole must not look whole: whoever lost the role gets no more.
-	w.console.sessionOf = func(v *visit, _ string) (*people.Session, error) {
-		if v.written {
+	w.console.SessionOf = func(v *shell.Visit, _ string) (*people.Session, error) {
+		if v.Written {
 			return nil, &people.Refusal{Code: people.SessionOver}
 		}
 		s := w.visitor
 		return &s, nil
 	}
-	out := &statementWriter{v: &visit{k: w.console, w: a, r: request(http.MethodGet, w.path("/wallets"), nil), route: route(http.MethodGet, "/c/{client}/wallets"), written: true}}
+	out := &statementWriter{v: &visit{&shell.Visit{Console: w.console, W: a, R: request(http.MethodGet, w.path("/wallets"), nil), Route: route(http.MethodGet, "/c/{client}/wallets"), Written: true}}}
 	if _, err := out.Write([]byte("more")); people.RefusalOf(err) == nil {
 		t.Errorf("a slice after the role was taken: %v", err)
 	}
-	w.console.sessionOf = func(*visit, string) (*people.Session, error) { s := w.visitor; return &s, nil }
+	w.console.SessionOf = func(*shell.Visit, string) (*people.Session, error) { s := w.visitor; return &s, nil }
 }
 
 // A note is written once and shown in the timeline.
@@ -174,7 +175,7 @@ func TestNotesOnAPayment(t *testing.T) {
 	}
 	w.be(till.RoleCashier, "fr")
 	checkPage(t, "note fr", w.get(path))
-	w.console.now = func() till.Time { return w.store.Now().Add(3 * 24 * time.Hour) }
+	w.console.Now = func() till.Time { return w.store.Now().Add(3 * 24 * time.Hour) }
 	if a := w.do(request(http.MethodPost, path, form)); a.Code != http.StatusNotFound {
 		t.Errorf("a cashier's note on an old payment: %d", a.Code)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"till"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 	"till/webhook"
@@ -15,13 +16,13 @@ import (
 
 // webhooksPage lists the endpoints of a merchant.
 type webhooksPage struct {
-	*Frame
+	*shell.Frame
 	Done, Refused string
 	Endpoints     []*endpointView
 	Form          *endpointForm // nil: the person may make none, or there are enough
 	Most          int
 	Again         string
-	Proof         *proofForm
+	Proof         *shell.ProofForm
 }
 
 // endpointView is an endpoint as people see it.
@@ -29,7 +30,7 @@ type endpointView struct {
 	*store.Endpoint
 	Path    string
 	Host    string
-	State   Chip
+	State   shell.Chip
 	Tone    string
 	Say     string // what is going on
 	Do      string // what to do about it
@@ -39,7 +40,7 @@ type endpointView struct {
 
 // endpointForm is what an endpoint is made or changed with.
 type endpointForm struct {
-	*Frame
+	*shell.Frame
 	Act         string
 	Path        string
 	URL         string
@@ -60,14 +61,14 @@ func (v *visit) webhooks() error {
 	if err != nil {
 		return err
 	}
-	return v.page("webhooks", p)
+	return v.Page("webhooks", p)
 }
 
 func (v *visit) webhooksPage() (*webhooksPage, error) {
-	p := &webhooksPage{Frame: v.frame(v.words.T("menu.webhooks"), "menu.webhooks"), Most: webhook.MaxEndpoints, Again: v.r.URL.Path}
-	_, p.Refused = v.told()
-	err := v.view(func(ctx context.Context, tx *store.Tx) error {
-		all, err := tx.Endpoints(ctx, v.client.ID, webhook.MaxEndpoints)
+	p := &webhooksPage{Frame: v.Frame(v.Words.T("menu.webhooks"), "menu.webhooks"), Most: webhook.MaxEndpoints, Again: v.R.URL.Path}
+	_, p.Refused = v.Outcome()
+	err := v.View(func(ctx context.Context, tx *store.Tx) error {
+		all, err := tx.Endpoints(ctx, v.Client.ID, webhook.MaxEndpoints)
 		if err != nil {
 			return err
 		}
@@ -77,9 +78,9 @@ func (v *visit) webhooksPage() (*webhooksPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.may(people.WebhooksManage) && len(p.Endpoints) < webhook.MaxEndpoints {
-		p.Form = v.endpointForm(v.clientPath("/webhooks"), nil)
-		if p.Proof, err = v.proofForm(); p.Proof != nil {
+	if v.May(people.WebhooksManage) && len(p.Endpoints) < webhook.MaxEndpoints {
+		p.Form = v.endpointForm(v.ClientPath("/webhooks"), nil)
+		if p.Proof, err = v.ProofForm(); p.Proof != nil {
 			p.Frame.Modules = []string{"passkey.js"}
 		}
 	}
@@ -104,8 +105,8 @@ func (v *visit) endpointViews(ctx context.Context, tx *store.Tx, all []*store.En
 }
 
 func (v *visit) endpointView(e *store.Endpoint, trouble *store.Delivery) *endpointView {
-	t := v.words.T
-	out := &endpointView{Endpoint: e, Path: v.clientPath("/webhooks/" + e.ID.String()), Host: hostOf(e.URL)}
+	t := v.Words.T
+	out := &endpointView{Endpoint: e, Path: v.ClientPath("/webhooks/" + e.ID.String()), Host: hostOf(e.URL)}
 	var last *store.DeliveryAttempt
 	if trouble != nil {
 		last = &trouble.Last
@@ -116,27 +117,27 @@ func (v *visit) endpointView(e *store.Endpoint, trouble *store.Delivery) *endpoi
 		code = last.Code
 	}
 	out.Say = t("trouble."+string(why), "code", code, "host", out.Host)
-	out.Tone, out.State = "paid", Chip{Tone: "paid", Icon: "check", Text: t("hooks.works")}
+	out.Tone, out.State = "paid", shell.Chip{Tone: "paid", Icon: "check", Text: t("hooks.works")}
 	switch {
 	case !e.Enabled:
-		out.Tone, out.State = "ended", Chip{Tone: "ended", Icon: "bar", Text: t("hooks.off")}
+		out.Tone, out.State = "ended", shell.Chip{Tone: "ended", Icon: "bar", Text: t("hooks.off")}
 		if fails {
 			out.Tone, out.State.Tone = "failed", "failed"
 		}
-		out.Say += " " + t("hooks.off_since", "t", v.clock.Moment(e.DisabledAt, v.now))
+		out.Say += " " + t("hooks.off_since", "t", v.Clock.Moment(e.DisabledAt, v.Now))
 		out.Do = t("hooks.off_do")
 	case fails:
-		out.Tone, out.State = "failed", Chip{Tone: "failed", Icon: "warn", Text: t("hooks.fails")}
-		out.Say += " " + t("hooks.fails_since", "t", v.clock.Moment(e.FailingSince, v.now), "n", e.Failures)
+		out.Tone, out.State = "failed", shell.Chip{Tone: "failed", Icon: "warn", Text: t("hooks.fails")}
+		out.Say += " " + t("hooks.fails_since", "t", v.Clock.Moment(e.FailingSince, v.Now), "n", e.Failures)
 		out.Do = t("hooks.fails_do")
 	case why == webhook.TroubleNew:
-		out.Tone, out.State = "processing", Chip{Tone: "processing", Icon: "clock", Text: t("hooks.new")}
+		out.Tone, out.State = "processing", shell.Chip{Tone: "processing", Icon: "clock", Text: t("hooks.new")}
 	}
 	if e.Backlog > 0 {
 		out.Waiting = t("hooks.waiting", "n", e.Backlog)
 	}
 	if !e.LastSuccessAt.IsZero() {
-		out.Last = t("hooks.last", "t", v.clock.Moment(e.LastSuccessAt, v.now))
+		out.Last = t("hooks.last", "t", v.Clock.Moment(e.LastSuccessAt, v.Now))
 	}
 	return out
 }
@@ -151,7 +152,7 @@ func (e *endpointView) ShownURL() string {
 
 // endpointForm returns the form of a new endpoint, or of one that is changed.
 func (v *visit) endpointForm(path string, e *store.Endpoint) *endpointForm {
-	f := &endpointForm{Frame: &Frame{Catalogue: v.words}, Act: v.newAct(), Path: path, New: e == nil}
+	f := &endpointForm{Frame: &shell.Frame{Catalogue: v.Words}, Act: v.NewAct(), Path: path, New: e == nil}
 	if e != nil {
 		f.URL, f.Description = e.URL, e.Description
 	}
@@ -163,8 +164,8 @@ func (v *visit) endpointForm(path string, e *store.Endpoint) *endpointForm {
 
 // readEndpoint returns what a form asks for. No kind ticked means all of them.
 func (v *visit) readEndpoint() *webhook.Request {
-	address, description := strings.TrimSpace(v.r.PostFormValue("url")), strings.TrimSpace(v.r.PostFormValue("description"))
-	kinds := v.r.PostForm["events"]
+	address, description := strings.TrimSpace(v.R.PostFormValue("url")), strings.TrimSpace(v.R.PostFormValue("description"))
+	kinds := v.R.PostForm["events"]
 	if len(kinds) == 0 || len(kinds) == len(till.EventKinds) {
 		kinds = []string{till.AllEvents}
 	}
@@ -196,47 +197,47 @@ func (v *visit) keep(f *endpointForm, r *webhook.Request, err error) bool {
 		if field.Code == till.FieldTooMany && name == "url" {
 			key = "hooks.wrong_many"
 		}
-		f.Wrong[name] = v.words.T(key)
+		f.Wrong[name] = v.Words.T(key)
 	}
 	return true
 }
 
 // postWebhook is POST /c/{client}/webhooks: it makes an endpoint.
 func (v *visit) postWebhook() error {
-	act, err := v.readAct()
+	act, err := v.ReadAct()
 	if err != nil {
 		return err
 	}
 	r := v.readEndpoint()
-	secret := webhook.Secret(v.seedOf(act)).Reveal()
+	secret := webhook.Secret(v.SeedOf(act)).Reveal()
 	r.Secret = &secret
-	made, err := v.k.Endpoints.Create(v.r.Context(), v.client, r, v.requester())
+	made, err := v.Console.Endpoints.Create(v.R.Context(), v.Client, r, v.Requester())
 	if err != nil {
 		p, readErr := v.webhooksPage()
 		if readErr != nil || p.Form == nil || !v.keep(p.Form, r, err) {
 			return errors.Join(err, readErr)
 		}
-		v.render(http.StatusUnprocessableEntity, "webhooks", p)
+		v.Render(http.StatusUnprocessableEntity, "webhooks", p)
 		return nil
 	}
-	path := v.clientPath("/webhooks/" + made.Endpoint.ID.String())
-	if made.Replayed && v.now.Sub(made.Endpoint.CreatedAt) > shownAgain {
-		return v.redirect(path + "?refused=shown_once")
+	path := v.ClientPath("/webhooks/" + made.Endpoint.ID.String())
+	if made.Replayed && v.Now.Sub(made.Endpoint.CreatedAt) > shell.ShownAgain {
+		return v.Redirect(path + "?refused=shown_once")
 	}
 	return v.showSecret(made.Endpoint, made.Secret, "")
 }
 
 // showSecret shows the secret of an endpoint, with how a receiver uses it.
 func (v *visit) showSecret(e *store.Endpoint, secret webhook.Secret, note string) error {
-	t := v.words.T
-	p := &oncePage{Frame: v.frame(t("hooks.secret_title", "host", hostOf(e.URL)), "menu.webhooks"), Lead: t("hooks.secret_lead"), Label: t("hooks.secret"),
-		Secret: secret.Reveal(), Back: v.clientPath("/webhooks/" + e.ID.String())}
+	t := v.Words.T
+	p := &shell.OncePage{Frame: v.Frame(t("hooks.secret_title", "host", hostOf(e.URL)), "menu.webhooks"), Lead: t("hooks.secret_lead"), Label: t("hooks.secret"),
+		Secret: secret.Reveal(), Back: v.ClientPath("/webhooks/" + e.ID.String())}
 	p.Notes = append(p.Notes, t("hooks.secret_use"))
 	if note != "" {
 		p.Notes = append(p.Notes, note)
 	}
 	for i, s := range verifySnippets {
-		p.Shows = append(p.Shows, Choice{Text: s.name, Path: s.code, Current: i == 0})
+		p.Shows = append(p.Shows, shell.Choice{Text: s.name, Path: s.code, Current: i == 0})
 	}
-	return v.showOnce(p)
+	return v.ShowOnce(p)
 }

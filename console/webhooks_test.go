@@ -131,13 +131,13 @@ func TestAWebhookThatFails(t *testing.T) {
 			if again := w.send(w.path("/webhooks"), form); secretIn(again) != secret {
 				t.Error("a double click makes a second endpoint, or loses the secret")
 			}
-			w.console.now = func() till.Time { return w.store.Now().Add(time.Minute) }
+			w.console.Now = func() till.Time { return w.store.Now().Add(time.Minute) }
 			again := w.send(w.path("/webhooks"), form)
 			path := strings.TrimSuffix(again.Header().Get("Location"), "?refused=shown_once")
 			if again.Code != http.StatusSeeOther || strings.Contains(again.Body.String(), "whsec_") || path == again.Header().Get("Location") {
 				t.Errorf("the same form a minute later is answered %d %q", again.Code, again.Header().Get("Location"))
 			}
-			w.console.now = w.store.Now
+			w.console.Now = w.store.Now
 			if page := w.get(w.path("/webhooks")); strings.Count(page, "/hooks") != 1 || strings.Contains(html.UnescapeString(page), secret) {
 				t.Error("the list has two endpoints, or the secret")
 			}

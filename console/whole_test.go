@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/console/look"
+	"till/console/shell"
 	"till/people"
 	"till/store"
 )
@@ -131,8 +132,8 @@ func TestDevicesOfAColleague(t *testing.T) {
 	if a := b.send(http.MethodPost, b.invite(b.client.ID, till.RoleCashier, "brice@example.com"), url.Values{"name": {"Brice"}, "login": {"brice@example.com"}, "password": {password}}); a.Code != http.StatusSeeOther {
 		t.Fatalf("joining: %d %s", a.Code, a.Body)
 	}
-	real := b.console.sessionOf
-	b.console.sessionOf = func(*visit, string) (*people.Session, error) { s := b.visitor; return &s, nil }
+	real := b.console.SessionOf
+	b.console.SessionOf = func(*shell.Visit, string) (*people.Session, error) { s := b.visitor; return &s, nil }
 	colleagues, err := b.console.People.Colleagues(context.Background(), b.client)
 	if err != nil || len(colleagues) != 1 || colleagues[0].Sessions != 1 {
 		t.Fatalf("colleagues: %v %v", colleagues, err)
@@ -161,7 +162,7 @@ func TestDevicesOfAColleague(t *testing.T) {
 	if page := b.get(devices); !strings.Contains(page, "Signed in nowhere") {
 		t.Error("the session goes on")
 	}
-	b.console.sessionOf = real
+	b.console.SessionOf = real
 	if a := b.send(http.MethodGet, b.path("/payments"), nil); a.Code != http.StatusSeeOther {
 		t.Errorf("the cashier's browser is answered %d", a.Code)
 	}

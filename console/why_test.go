@@ -8,6 +8,7 @@ import (
 	"till"
 	"till/books"
 	"till/console/look"
+	"till/console/shell"
 	"till/console/words"
 	"till/store"
 )
@@ -52,7 +53,7 @@ func TestEverySentence(t *testing.T) {
 	plain := strings.NewReplacer("\u00a0", " ", "\u202f", " ")
 	for _, code := range books.WhyCodes {
 		for i, lang := range words.Languages {
-			v := &visit{words: words.For(lang), clock: look.NewClock(lang, "Africa/Brazzaville"), now: now}
+			v := &visit{&shell.Visit{Words: words.For(lang), Clock: look.NewClock(lang, "Africa/Brazzaville"), Now: now}}
 			w.Code = code
 			story := &books.Story{Kind: till.SubjectPayment, Subject: store.Subject{Method: "mtn_momo"}}
 			if got := plain.Replace(v.going(story, w, "").Say); got != want[code][i] {

@@ -17,6 +17,7 @@ import (
 	"till"
 	"till/account"
 	"till/collect"
+	"till/console/shell"
 	"till/engine"
 	"till/internal/jsonx"
 	"till/payout"
@@ -38,7 +39,7 @@ type world struct {
 	payouts   *payout.Disburser
 	accounts  *account.Accounts
 	endpoints *webhook.Endpoints
-	console   *Console
+	console   *shell.Console
 	client    *till.Client // a test client, in Brazzaville
 	other     *till.Client
 
@@ -97,13 +98,13 @@ func newWorld(t testing.TB, engineOf storetest.Engine) *world {
 		t.Fatal(err)
 	}
 	w.addEndpoints(secret)
-	w.console, err = New(Config{Store: w.store, People: folk, Accounts: w.accounts, Endpoints: w.endpoints, Secret: secret, BaseURL: testBase,
+	w.console, err = New(shell.Config{Store: w.store, People: folk, Accounts: w.accounts, Endpoints: w.endpoints, Secret: secret, BaseURL: testBase,
 		Collector: w.collector, Sandbox: w.operator,
 		SubmitRate: func(string, till.SubjectKind) int { return 0 }, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.console.sessionOf = func(*visit, string) (*people.Session, error) { s := w.visitor; return &s, nil }
+	w.console.SessionOf = func(*shell.Visit, string) (*people.Session, error) { s := w.visitor; return &s, nil }
 	w.client, w.other = w.newClient("Boulangerie Mapassa"), w.newClient("Pharmacie K.")
 	if err := w.accounts.SetProfile(ctx, &till.Profile{ClientID: w.client.ID, Zone: "Africa/Brazzaville", Country: "CG"}, "a test"); err != nil {
 		t.Fatal(err)
@@ -226,7 +227,7 @@ func (w *world) get(path string) string {
 }
 
 // path returns an address below the client's.
-func (w *world) path(rest string) string { return Prefix + "/c/" + w.client.ID.String() + rest }
+func (w *world) path(rest string) string { return shell.Prefix + "/c/" + w.client.ID.String() + rest }
 
 // sqlite is the first engine, for tests that do not depend on it.
 func sqlite() storetest.Engine { return storetest.Engines()[0] }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"till/console"
+	"till/console/shell"
 )
 
 // dressed is a language, a theme and a width.
@@ -42,7 +43,7 @@ var notPages = map[string]string{
 var onlyPages = os.Getenv("TILL_E2E_PAGES")
 
 // isPage reports whether a route answers with a page: files have an ending.
-func isPage(r *console.Route) bool {
+func isPage(r *shell.Route) bool {
 	last := r.Path[strings.LastIndex(r.Path, "/")+1:]
 	return strings.Contains(r.Path, onlyPages) && r.Method == http.MethodGet && notPages[r.Path] == "" && !strings.Contains(last, ".")
 }
@@ -140,10 +141,10 @@ func TestEveryEmptyPage(t *testing.T) {
 
 func sweep(t *testing.T, story string, s *showroom, dresses []dressed) {
 	t.Helper()
-	visitors := map[console.Audience]*page{console.Everyone: newPage(t, story, s.origin), console.Staff: newPage(t, story, s.origin), console.House: newPage(t, story, s.origin)}
-	visitors[console.Staff].enterDemo(s.till, "Awa")
-	visitors[console.House].enterDemo(s.till, "Grâce")
-	visitors[console.SignedIn] = visitors[console.Staff]
+	visitors := map[shell.Audience]*page{shell.Everyone: newPage(t, story, s.origin), shell.Staff: newPage(t, story, s.origin), shell.House: newPage(t, story, s.origin)}
+	visitors[shell.Staff].enterDemo(s.till, "Awa")
+	visitors[shell.House].enterDemo(s.till, "Grâce")
+	visitors[shell.SignedIn] = visitors[shell.Staff]
 	for i := range dresses {
 		if lang := dresses[i].lang; i > 0 && dresses[i-1].lang == lang {
 			continue // this language's pages are looked at once, in all its dresses
@@ -157,7 +158,7 @@ func sweep(t *testing.T, story string, s *showroom, dresses []dressed) {
 			p := visitors[r.For]
 			p.step = n
 			address := s.address(t, r.Path)
-			if r.For == console.Everyone {
+			if r.For == shell.Everyone {
 				address += "?lang=" + dresses[i].lang
 			}
 			if status := p.answered(address); status != http.StatusOK {

@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/console"
+	"till/console/shell"
 	"till/people"
 	"till/reference"
 )
@@ -30,7 +31,7 @@ func (s *Server) buildConsole() (err error) {
 	if s.people, err = people.New(people.Config{Store: s.store, Secret: s.secret, Ring: s.ring, Origin: origin, HouseNetworks: s.operators.File.HouseNetworks, Log: s.log}); err != nil {
 		return err
 	}
-	s.console, err = console.New(console.Config{
+	s.console, err = console.New(shell.Config{
 		Store: s.store, People: s.people, Accounts: s.accounts, Endpoints: s.endpoints, Secret: s.secret, Ring: s.ring, BaseURL: s.baseURL, Origin: s.consoleBase(),
 		Collector: s.collector, Sandbox: s.sandbox, TestQuota: s.c.TestQuota,
 		PhoneOrigin:    s.phoneOrigin(),
@@ -111,7 +112,7 @@ func (s *Server) ConsoleURL() string {
 	if err != nil {
 		return ""
 	}
-	return origin + console.Prefix + "/"
+	return origin + shell.Prefix + "/"
 }
 
 // ConsoleOrigin returns the origin of links and passkeys, "" if the console is not
@@ -125,7 +126,7 @@ func (s *Server) ConsoleOrigin() string {
 
 // beside returns who answers a request that is not the API's, nil if it is.
 func (s *Server) beside(r *http.Request) http.Handler {
-	if s.console != nil && s.consoleListener == nil && console.Handles(r.URL.Path) {
+	if s.console != nil && s.consoleListener == nil && shell.Handles(r.URL.Path) {
 		return s.console
 	}
 	if s.pages != nil && reference.Handles(r.URL.Path) {

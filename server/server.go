@@ -19,7 +19,7 @@ import (
 	"till/books"
 	"till/certificates"
 	"till/collect"
-	"till/console"
+	"till/console/shell"
 	"till/engine"
 	"till/internal/loop"
 	"till/internal/seal"
@@ -62,9 +62,9 @@ type Server struct {
 	endpoints  *webhook.Endpoints
 	dispatcher *webhook.Dispatcher // nil if the role leaves the work to others
 	handler    http.Handler
-	people     *people.People   // nil where there is no console
-	console    *console.Console // the same
-	pages      *reference.Site  // for developers; nil if they are off
+	people     *people.People  // nil where there is no console
+	console    *shell.Console  // the same
+	pages      *reference.Site // for developers; nil if they are off
 	demo       *Demo
 	liveDemo   *Demo
 	demoToken  string // "": the demo has no people

@@ -33,6 +33,8 @@ func actsInCode(t testing.TB) (acts []string) {
 	}
 	for _, pkg := range []string{"account", "people", "webhook", "books", "engine", "collect", "payout", "console"} {
 		files, _ := filepath.Glob(filepath.Join("..", "..", pkg, "*.go"))
+		below, _ := filepath.Glob(filepath.Join("..", "..", pkg, "*", "*.go"))
+		files = append(files, below...)
 		for _, file := range files {
 			if strings.HasSuffix(file, "_test.go") {
 				continue

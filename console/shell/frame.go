@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"cmp"
@@ -61,8 +61,8 @@ type MenuItem struct {
 // base.
 func (k *Console) findPages(base string, menu []MenuItem) error {
 	for i := range menu {
-		for j := range k.routes {
-			if r := &k.routes[j]; r.Method == http.MethodGet && r.Path == base+menu[i].Path {
+		for j := range k.rooms.Routes {
+			if r := &k.rooms.Routes[j]; r.Method == http.MethodGet && r.Path == base+menu[i].Path {
 				menu[i].page = r
 			}
 		}
@@ -73,32 +73,32 @@ func (k *Console) findPages(base string, menu []MenuItem) error {
 	return nil
 }
 
-// frame returns what is around a page. key is the item of the menu that the
+// Frame returns what is around a page. key is the item of the menu that the
 // page belongs to.
-func (v *visit) frame(title, key string) *Frame {
-	f := &Frame{Catalogue: v.words, Clock: v.clock, Now: v.now, Title: title, RequestID: v.id, Address: v.r.URL.RequestURI(), Client: v.client}
-	if v.session != nil {
-		f.Person, f.NoKeys, f.Theme = &v.session.Person, v.session.Person.NoKeys, v.session.Person.Theme
+func (v *Visit) Frame(title, key string) *Frame {
+	f := &Frame{Catalogue: v.Words, Clock: v.Clock, Now: v.Now, Title: title, RequestID: v.ID, Address: v.R.URL.RequestURI(), Client: v.Client}
+	if v.Session != nil {
+		f.Person, f.NoKeys, f.Theme = &v.Session.Person, v.Session.Person.NoKeys, v.Session.Person.Theme
 	}
-	if v.session != nil && v.session.MayHouse(people.OperatorsSee) {
+	if v.Session != nil && v.Session.MayHouse(people.OperatorsSee) {
 		f.House = Prefix + "/house"
 	}
-	if v.client == nil && v.session != nil && v.route.For == House {
+	if v.Client == nil && v.Session != nil && v.Route.For == House {
 		v.frameHouse(f, key)
 	}
-	if v.client == nil || v.session == nil {
+	if v.Client == nil || v.Session == nil {
 		return f
 	}
-	f.Base, f.Name, f.Test, f.Looks = v.clientPath(""), v.clientName(), v.client.Mode == till.Test, v.session.Looks(v.client.ID)
-	f.Stopped = v.client.Suspended
-	f.Stream, f.Finds = v.clientPath("/live"), v.may(people.PaymentsSee)
-	if n := v.r.URL.Query().Get("done"); n != "" && v.words.Has("done."+n) {
-		f.Notice = v.words.T("done." + n)
+	f.Base, f.Name, f.Test, f.Looks = v.ClientPath(""), v.ClientName(), v.Client.Mode == till.Test, v.Session.Looks(v.Client.ID)
+	f.Stopped = v.Client.Suspended
+	f.Stream, f.Finds = v.ClientPath("/live"), v.May(people.PaymentsSee)
+	if n := v.R.URL.Query().Get("done"); n != "" && v.Words.Has("done."+n) {
+		f.Notice = v.Words.T("done." + n)
 	}
-	for _, group := range v.k.menu {
+	for _, group := range v.Console.rooms.Menu {
 		var items []MenuItem
 		for _, item := range group {
-			if item.page.TestOnly && !f.Test || v.session.May(v.client, item.page.May) == people.None {
+			if item.page.TestOnly && !f.Test || v.Session.May(v.Client, item.page.May) == people.None {
 				continue
 			}
 			item.Path, item.Current = f.Base+item.Path+v.sameRange(item.Ranges), item.Key == key
@@ -117,39 +117,39 @@ func (v *visit) frame(title, key string) *Frame {
 
 // sameRange returns what a link of the menu adds so that its page shows the range of this
 // one; "" where the address of this page has none. known are the names that the page knows.
-func (v *visit) sameRange(known []string) string {
-	if known == nil || v.r.Method != http.MethodGet {
+func (v *Visit) sameRange(known []string) string {
+	if known == nil || v.R.Method != http.MethodGet {
 		return ""
 	}
-	q := v.r.URL.Query()
+	q := v.R.URL.Query()
 	from, to, name := q.Get("from"), q.Get("to"), q.Get("range")
 	if slices.Contains(known, name) && from == "" && to == "" {
 		return "?range=" + name
 	}
-	first, okFrom := v.clock.ParseDay(from)
-	last, okTo := v.clock.ParseDay(to)
+	first, okFrom := v.Clock.ParseDay(from)
+	last, okTo := v.Clock.ParseDay(to)
 	if !okFrom || !okTo {
-		today := v.clock.StartOfDay(v.now, 0)
+		today := v.Clock.StartOfDay(v.Now, 0)
 		switch name {
 		case "7d", "30d":
 			days := map[string]int{"7d": 6, "30d": 29}[name]
-			first, last = v.clock.StartOfDay(v.now, -days), today
+			first, last = v.Clock.StartOfDay(v.Now, -days), today
 		case "yesterday", "week", "last_month":
-			first, last = v.clock.Range(name, v.now)
+			first, last = v.Clock.Range(name, v.Now)
 			last = cmp.Or(last, today)
 		default:
 			return ""
 		}
 	}
-	return "?from=" + v.clock.ISODay(first) + "&to=" + v.clock.ISODay(last)
+	return "?from=" + v.Clock.ISODay(first) + "&to=" + v.Clock.ISODay(last)
 }
 
 // frameHouse puts the house's menu around a page.
-func (v *visit) frameHouse(f *Frame, key string) {
-	f.Base, f.Name, f.Finds = Prefix+"/house", v.words.T("menu.house"), v.session.MayHouse(people.ClientsLook)
+func (v *Visit) frameHouse(f *Frame, key string) {
+	f.Base, f.Name, f.Finds = Prefix+"/house", v.Words.T("menu.house"), v.Session.MayHouse(people.ClientsLook)
 	var items []MenuItem
-	for _, item := range v.k.houseMenu {
-		if !v.session.MayHouse(item.page.May) {
+	for _, item := range v.Console.rooms.HouseMenu {
+		if !v.Session.MayHouse(item.page.May) {
 			continue
 		}
 		item.Path, item.Current = Prefix+item.Path, item.Key == key
@@ -159,28 +159,28 @@ func (v *visit) frameHouse(f *Frame, key string) {
 	f.Others = v.otherClients()
 }
 
-// clientName returns what people call the merchant.
-func (v *visit) clientName() string {
-	if v.profile != nil && v.profile.Name != "" {
-		return v.profile.Name
+// ClientName returns what people call the merchant.
+func (v *Visit) ClientName() string {
+	if v.Profile != nil && v.Profile.Name != "" {
+		return v.Profile.Name
 	}
-	return v.client.Name
+	return v.Client.Name
 }
 
 // otherClients returns the merchants that the person may switch to. Whoever has
 // one only costs no statement.
-func (v *visit) otherClients() []*till.Client {
-	if len(v.session.Memberships) < 2 && !v.session.MayHouse(people.ClientsLook) {
+func (v *Visit) otherClients() []*till.Client {
+	if len(v.Session.Memberships) < 2 && !v.Session.MayHouse(people.ClientsLook) {
 		return nil
 	}
-	all, err := v.k.clientsOf(v)
+	all, err := v.Console.clientsOf(v)
 	if err != nil {
-		v.k.Log.Warn("merchants of a person not read", "request_id", v.id, "error", err)
+		v.Console.Log.Warn("merchants of a person not read", "request_id", v.ID, "error", err)
 		return nil
 	}
 	others := all[:0]
 	for _, c := range all {
-		if v.client == nil || c.ID != v.client.ID {
+		if v.Client == nil || c.ID != v.Client.ID {
 			others = append(others, c)
 		}
 	}
@@ -220,9 +220,9 @@ func (f *Frame) Maker(actor string) string {
 func (f *Frame) Ticks(t till.Time) string { return strconv.FormatInt(int64(t)/1000, 10) }
 
 // Method returns a method as people call it, with its country.
-func (f *Frame) Method(code, country string) string { return methodName(code, country) }
+func (f *Frame) Method(code, country string) string { return MethodName(code, country) }
 
-func methodName(code, country string) string {
+func MethodName(code, country string) string {
 	name := code
 	if m, ok := till.MethodOf(code); ok {
 		name = m.Name
@@ -273,14 +273,14 @@ func (f *Frame) Excel(table string) string {
 	if strings.Contains(table, "?") {
 		mark = "&"
 	}
-	return table + mark + "for=" + forExcel
+	return table + mark + "for=" + ForExcel
 }
 
 // forExcel, as "for" in an address or a form, asks for a table that Excel opens.
-const forExcel = "excel"
+const ForExcel = "excel"
 
-// textLines returns the lines of a text, none of an empty one.
-func textLines(s string) []string {
+// TextLines returns the lines of a text, none of an empty one.
+func TextLines(s string) []string {
 	if strings.TrimSpace(s) == "" {
 		return nil
 	}
@@ -292,12 +292,12 @@ func textLines(s string) []string {
 const maxListedClients = 100
 
 // clientsOf returns the merchants that a person may look at.
-func (k *Console) clientsOf(v *visit) ([]*till.Client, error) {
-	own, err := k.People.Clients(v.r.Context(), v.session)
-	if err != nil || !v.session.MayHouse(people.ClientsLook) {
+func (k *Console) clientsOf(v *Visit) ([]*till.Client, error) {
+	own, err := k.People.Clients(v.R.Context(), v.Session)
+	if err != nil || !v.Session.MayHouse(people.ClientsLook) {
 		return own, err
 	}
-	all, err := k.Accounts.Clients(v.r.Context(), till.ID{}, maxListedClients)
+	all, err := k.Accounts.Clients(v.R.Context(), till.ID{}, maxListedClients)
 	for _, c := range all {
 		if !slices.ContainsFunc(own, func(o *till.Client) bool { return o.ID == c.ID }) {
 			own = append(own, c)

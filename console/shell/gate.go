@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"crypto/sha256"
@@ -73,17 +73,17 @@ func (g *gate) learn(token string, works bool) {
 
 // findSession finds out whose a token is. Invented ones wait behind each other, by
 // address, and not before people whose session has worked here.
-func (v *visit) findSession(token string) (*people.Session, error) {
-	g := v.k.gate
+func (v *Visit) findSession(token string) (*people.Session, error) {
+	g := v.Console.gate
 	known := g.knows(token)
 	if !known {
-		leave, ok := g.lookups.Enter(v.r.Context(), v.network())
+		leave, ok := g.lookups.Enter(v.R.Context(), v.network())
 		if !ok {
 			return nil, v.busy("sessions_waiting")
 		}
 		defer leave()
 	}
-	s, err := v.k.sessionOf(v, token)
+	s, err := v.Console.SessionOf(v, token)
 	over := people.RefusalOf(err)
 	if works := err == nil; works || over != nil && over.Code == people.SessionOver {
 		g.learn(token, works)
@@ -96,19 +96,19 @@ func (v *visit) findSession(token string) (*people.Session, error) {
 
 // enterPages takes a place among the pages of the person, of the device or of
 // the address. The caller gives it back.
-func (v *visit) enterPages() (leave func(), err error) {
+func (v *Visit) enterPages() (leave func(), err error) {
 	var ok bool
 	switch {
-	case v.route.Stream:
+	case v.Route.Stream:
 		return func() {}, nil
-	case v.session != nil:
-		leave, ok = v.k.gate.persons.Enter(v.r.Context(), v.session.Person.ID)
+	case v.Session != nil:
+		leave, ok = v.Console.gate.persons.Enter(v.R.Context(), v.Session.Person.ID)
 	default:
 		key := v.network()
-		if device := v.k.People.KnownDevice(v.from); device != "" {
+		if device := v.Console.People.KnownDevice(v.From); device != "" {
 			key = device
 		}
-		leave, ok = v.k.gate.strangers.Enter(v.r.Context(), key)
+		leave, ok = v.Console.gate.strangers.Enter(v.R.Context(), key)
 	}
 	if !ok {
 		return nil, v.busy("pages_waiting")
@@ -116,32 +116,32 @@ func (v *visit) enterPages() (leave func(), err error) {
 	return leave, nil
 }
 
-// enterTable lets the person download one table at a time: slow readers hold up
+// EnterTable lets the person download one table at a time: slow readers hold up
 // nobody but themselves.
-func (v *visit) enterTable() (leave func(), err error) {
-	leave, ok := v.k.gate.tables.Enter(v.r.Context(), v.session.Person.ID)
+func (v *Visit) EnterTable() (leave func(), err error) {
+	leave, ok := v.Console.gate.tables.Enter(v.R.Context(), v.Session.Person.ID)
 	if !ok {
 		return nil, v.busy("table_under_way")
 	}
 	return leave, nil
 }
 
-func (v *visit) network() string { return door.Network(v.from.Address).String() }
+func (v *Visit) network() string { return door.Network(v.From.Address).String() }
 
 // busy refuses a visit of which too many are under way.
-func (v *visit) busy(reason string) error {
+func (v *Visit) busy(reason string) error {
 	v.countRefused(reason, http.StatusTooManyRequests)
 	return errBusy
 }
 
 // countRefused counts a refusal for the log.
-func (v *visit) countRefused(reason string, status int) {
-	r := door.Refusal{Reason: reason, From: v.from.Address, Status: status, Route: v.r.Pattern, Warn: true,
-		Proxy: door.IgnoresForwarded(v.r, v.k.TrustedProxies)}
-	if v.session != nil {
-		r.Key = v.session.Person.ID.String()
+func (v *Visit) countRefused(reason string, status int) {
+	r := door.Refusal{Reason: reason, From: v.From.Address, Status: status, Route: v.R.Pattern, Warn: true,
+		Proxy: door.IgnoresForwarded(v.R, v.Console.TrustedProxies)}
+	if v.Session != nil {
+		r.Key = v.Session.Person.ID.String()
 	}
-	v.k.gate.refusals.Add(r, v.id)
+	v.Console.gate.refusals.Add(r, v.ID)
 }
 
 // notedRefusals are those of people that tell of an attack, or of a proxy that is
@@ -152,10 +152,10 @@ var notedRefusals = map[people.RefusalCode]bool{
 }
 
 // noteRefusal counts a refusal, and says how long to wait.
-func (v *visit) noteRefusal(r *people.Refusal) {
+func (v *Visit) noteRefusal(r *people.Refusal) {
 	if r.Code == people.WaitFirst {
 		v.status, v.delayed = http.StatusTooManyRequests, true
-		v.w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(r.Wait.Seconds())))))
+		v.W.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(r.Wait.Seconds())))))
 	}
 	if notedRefusals[r.Code] {
 		v.countRefused(string(r.Code), max(v.status, http.StatusOK))
@@ -163,27 +163,27 @@ func (v *visit) noteRefusal(r *people.Refusal) {
 }
 
 // wait delays the answer to somebody who tries things out, if there are many.
-func (v *visit) wait() {
+func (v *Visit) wait() {
 	if v.delayed {
 		v.delayed = false
 		v.leaves() // a page that waits is not under way
-		v.k.gate.delays.Wait(v.r.Context(), v.k.streams.stopping)
+		v.Console.gate.delays.Wait(v.R.Context(), v.Console.streams.stopping)
 	}
 }
 
 // readForm reads the body of a form into PostForm, which is all that handlers
 // look at: files are never read. Who has a session has more time.
-func (v *visit) readForm() error {
-	if v.r.Method != http.MethodPost {
-		_ = v.r.ParseForm() // the address alone: what of it cannot be read is as if it were not there
+func (v *Visit) readForm() error {
+	if v.R.Method != http.MethodPost {
+		_ = v.R.ParseForm() // the address alone: what of it cannot be read is as if it were not there
 		return nil
 	}
-	if v.session != nil {
+	if v.Session != nil {
 		// Only HTTP/1 and HTTP/2 connections can set it; a test's recorder cannot.
-		_ = http.NewResponseController(v.w).SetReadDeadline(time.Now().Add(readTimeout))
+		_ = http.NewResponseController(v.W).SetReadDeadline(time.Now().Add(readTimeout))
 	}
-	if err := v.r.ParseForm(); err != nil {
-		return errInput
+	if err := v.R.ParseForm(); err != nil {
+		return ErrInput
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"crypto/hmac"
@@ -14,34 +14,34 @@ import (
 // shown again only to a double click: a minute later, a page that somebody
 // went back to shows nothing.
 
-// shownAgain is how long after the act a repeated form shows the secret.
-const shownAgain = 10 * time.Second
+// ShownAgain is how long after the act a repeated form shows the secret.
+const ShownAgain = 10 * time.Second
 
-// newAct returns the word of a form's act.
-func (v *visit) newAct() string { return till.NewID(v.now).String() }
+// NewAct returns the word of a form's act.
+func (v *Visit) NewAct() string { return till.NewID(v.Now).String() }
 
-// seedOf returns the random bytes of an act of this person with this merchant.
-func (v *visit) seedOf(act string) []byte {
-	mac := hmac.New(sha256.New, v.k.Secret)
+// SeedOf returns the random bytes of an act of this person with this merchant.
+func (v *Visit) SeedOf(act string) []byte {
+	mac := hmac.New(sha256.New, v.Console.Secret)
 	mac.Write([]byte("console act shown once\x00"))
-	mac.Write(v.client.ID[:])
-	mac.Write(v.session.Person.ID[:])
-	mac.Write([]byte(v.route.Path + "\x00" + act))
+	mac.Write(v.Client.ID[:])
+	mac.Write(v.Session.Person.ID[:])
+	mac.Write([]byte(v.Route.Path + "\x00" + act))
 	return mac.Sum(nil)
 }
 
-// readAct returns the word of the act that a form is about. Forms without one
+// ReadAct returns the word of the act that a form is about. Forms without one
 // were not made by us.
-func (v *visit) readAct() (string, error) {
-	act := v.r.PostFormValue("act")
+func (v *Visit) ReadAct() (string, error) {
+	act := v.R.PostFormValue("act")
 	if _, err := till.ParseID(act); err != nil {
-		return "", errInput
+		return "", ErrInput
 	}
 	return act, nil
 }
 
-// oncePage shows a secret, once.
-type oncePage struct {
+// OncePage shows a secret, once.
+type OncePage struct {
 	*Frame
 	Lead   string
 	Secret string
@@ -51,20 +51,20 @@ type oncePage struct {
 	Back   string
 }
 
-// showOnce answers with a secret: not compressed, not kept by the browser, and
+// ShowOnce answers with a secret: not compressed, not kept by the browser, and
 // taken off the page when it is left.
-func (v *visit) showOnce(p *oncePage) error {
-	v.plain = true
-	return v.page("once", p)
+func (v *Visit) ShowOnce(p *OncePage) error {
+	v.Plain = true
+	return v.Page("once", p)
 }
 
 // overlaps are how long an old secret or key goes on beside its successor, in
 // hours; the first is offered first.
 var overlaps = []int{24, 1, 168, 0}
 
-// readOverlap returns the chosen overlap.
-func (v *visit) readOverlap() time.Duration {
-	hours := v.r.PostFormValue("overlap")
+// ReadOverlap returns the chosen overlap.
+func (v *Visit) ReadOverlap() time.Duration {
+	hours := v.R.PostFormValue("overlap")
 	for _, h := range overlaps {
 		if strconv.Itoa(h) == hours {
 			return time.Duration(h) * time.Hour

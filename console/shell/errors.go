@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"context"
@@ -21,17 +21,17 @@ type pageError struct {
 func (e *pageError) Error() string { return "page refused: " + e.code }
 
 var (
-	errNoPage    = &pageError{http.StatusNotFound, "missing"}
+	ErrNoPage    = &pageError{http.StatusNotFound, "missing"}
 	errInsecure  = &pageError{http.StatusForbidden, "insecure"}
 	errForeign   = &pageError{http.StatusForbidden, "foreign"}
-	errAway      = &pageError{http.StatusServiceUnavailable, "away"}
+	ErrAway      = &pageError{http.StatusServiceUnavailable, "away"}
 	errBusy      = &pageError{http.StatusTooManyRequests, "busy"}
 	errOurs      = &pageError{http.StatusInternalServerError, "ours"}
-	errLongCSV   = &pageError{http.StatusBadRequest, "long"}
-	errInput     = &pageError{http.StatusBadRequest, "input"}
+	ErrLongCSV   = &pageError{http.StatusBadRequest, "long"}
+	ErrInput     = &pageError{http.StatusBadRequest, "input"}
 	errProof     = &pageError{http.StatusForbidden, "proof"}
 	errAllowed   = &pageError{http.StatusForbidden, "allowed"}
-	errPhoneOver = &pageError{http.StatusGone, "phone"}
+	ErrPhoneOver = &pageError{http.StatusGone, "phone"}
 	errSuspended = &pageError{http.StatusForbidden, "suspended"}
 	errElse      = &pageError{http.StatusForbidden, "refused"}
 )
@@ -45,64 +45,64 @@ type errorPage struct {
 }
 
 // fail answers with an error.
-func (v *visit) fail(err error) {
-	if gone(err) || v.written {
+func (v *Visit) fail(err error) {
+	if gone(err) || v.Written {
 		return
 	}
 	if r := people.RefusalOf(err); r != nil && v.refuseVisit(r) {
 		return
 	}
-	e := v.pageError(err)
-	if e == errOurs || e == errAway {
-		v.k.Log.Warn("page not served", "request_id", v.id, "path", v.route.Path, "error", err)
+	e := v.PageError(err)
+	if e == errOurs || e == ErrAway {
+		v.Console.Log.Warn("page not served", "request_id", v.ID, "path", v.Route.Path, "error", err)
 	}
-	if region := v.r.Header.Get("Till-Region"); region != "" {
-		v.written = true
-		v.w.WriteHeader(e.status) // the page around it stays
+	if region := v.R.Header.Get("Till-Region"); region != "" {
+		v.Written = true
+		v.W.WriteHeader(e.status) // the page around it stays
 		return
 	}
 	p := &errorPage{Status: e.status,
-		What: v.words.T("error." + e.code + "_what"), Certain: v.words.T("error." + e.code + "_certain"), Do: v.words.T("error." + e.code + "_do")}
-	p.Frame = v.frame(p.What, "")
+		What: v.Words.T("error." + e.code + "_what"), Certain: v.Words.T("error." + e.code + "_certain"), Do: v.Words.T("error." + e.code + "_do")}
+	p.Frame = v.Frame(p.What, "")
 	if r := people.RefusalOf(err); r != nil && r.Need != "" {
-		p.Need = v.words.T("permission." + string(r.Need))
+		p.Need = v.Words.T("permission." + string(r.Need))
 		for i, role := range people.GiversOf(r.Need) {
 			if i > 0 {
 				p.Givers += ", "
 			}
-			p.Givers += v.words.T("role." + string(role))
+			p.Givers += v.Words.T("role." + string(role))
 		}
 	}
 	if e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests {
-		v.w.Header().Set("Retry-After", "2")
+		v.W.Header().Set("Retry-After", "2")
 	}
-	v.render(e.status, "error", p)
+	v.Render(e.status, "error", p)
 }
 
 // refuseVisit answers refusals that lead to another page.
-func (v *visit) refuseVisit(r *people.Refusal) bool {
+func (v *Visit) refuseVisit(r *people.Refusal) bool {
 	switch {
 	case r.Code != people.SessionOver && r.Code != people.FactorNeeded:
 		return false
-	case v.r.Header.Get("Till-Region") != "" || v.r.Header.Get("Accept") == "text/event-stream":
+	case v.R.Header.Get("Till-Region") != "" || v.R.Header.Get("Accept") == "text/event-stream":
 		v.wait()
-		v.written = true
-		v.w.WriteHeader(http.StatusUnauthorized) // the script loads the page again, which leads on
+		v.Written = true
+		v.W.WriteHeader(http.StatusUnauthorized) // the script loads the page again, which leads on
 	case r.Code == people.FactorNeeded:
-		_ = v.redirect(Prefix + "/me")
+		_ = v.Redirect(Prefix + "/me")
 	default:
 		to := Prefix + "/enter"
-		if v.r.Method == http.MethodGet && v.r.URL.Path != Prefix+"/" {
-			to += "?to=" + url.QueryEscape(v.r.URL.RequestURI())
+		if v.R.Method == http.MethodGet && v.R.URL.Path != Prefix+"/" {
+			to += "?to=" + url.QueryEscape(v.R.URL.RequestURI())
 		}
-		_ = v.redirect(to)
+		_ = v.Redirect(to)
 	}
 	return true
 }
 
-// pageError returns what the person is told about err. What is no refusal is
+// PageError returns what the person is told about err. What is no refusal is
 // ours: it is logged, and the person reads only that it happened.
-func (v *visit) pageError(err error) *pageError {
+func (v *Visit) PageError(err error) *pageError {
 	var e *pageError
 	if errors.As(err, &e) {
 		return e
@@ -119,28 +119,28 @@ func (v *visit) pageError(err error) *pageError {
 	switch till.ErrorCode(err) {
 	case till.CodePaymentNotFound, till.CodePayoutNotFound, till.CodeEventNotFound, till.CodeEndpointNotFound,
 		till.CodeKeyNotFound, till.CodePromptNotFound, till.CodeClientNotFound, till.CodeNotFound:
-		return errNoPage
+		return ErrNoPage
 	case till.CodeValidationFailed, till.CodeInvalidParameter:
-		return errInput
+		return ErrInput
 	case till.CodeServiceUnavailable:
-		return errAway
+		return ErrAway
 	case till.CodeClientSuspended:
 		return errSuspended
 	}
 	if errors.Is(err, store.ErrBusy) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownCommit) || errors.Is(err, context.DeadlineExceeded) {
-		return errAway
+		return ErrAway
 	}
 	return errOurs
 }
 
 // refusal returns what a person is told about a refusal.
-func (v *visit) refusal(r *people.Refusal) string {
-	return v.words.T("refusal."+string(r.Code), "n", int64(r.Wait.Seconds()))
+func (v *Visit) refusal(r *people.Refusal) string {
+	return v.Words.T("refusal."+string(r.Code), "n", int64(r.Wait.Seconds()))
 }
 
-// refused returns the words of a refusal, or the error if it is none: that is
+// Refused returns the words of a refusal, or the error if it is none: that is
 // ours, and has a page of its own.
-func (v *visit) refused(err error) (string, error) {
+func (v *Visit) Refused(err error) (string, error) {
 	r := people.RefusalOf(err)
 	if r == nil || r.Code == people.SessionOver || r.Code == people.FactorNeeded {
 		return "", err

@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"net/http"
@@ -110,19 +110,19 @@ func (s *streams) readIn(d time.Duration) {
 	s.read += (d - s.read) / 8
 }
 
-// live is GET /c/{client}/live: a stream of hints that something of the
+// Live is GET /c/{client}/live: a stream of hints that something of the
 // merchant has changed. It says nothing about what.
-func (v *visit) live() error {
-	c := http.NewResponseController(v.w)
-	v.written = true
-	v.w.Header().Set("Content-Type", "text/event-stream")
-	v.w.Header().Set("X-Accel-Buffering", "no") // a proxy passes it on at once
+func (v *Visit) Live() error {
+	c := http.NewResponseController(v.W)
+	v.Written = true
+	v.W.Header().Set("Content-Type", "text/event-stream")
+	v.W.Header().Set("X-Accel-Buffering", "no") // a proxy passes it on at once
 	say := func(text string) bool {
 		_ = c.SetWriteDeadline(time.Now().Add(streamDeadline)) // not every writer has one
-		_, err := v.w.Write([]byte(text))
+		_, err := v.W.Write([]byte(text))
 		return err == nil && c.Flush() == nil
 	}
-	leave, ok := v.k.streams.enter(v.session.Person.ID)
+	leave, ok := v.Console.streams.enter(v.Session.Person.ID)
 	if !ok {
 		say("event: full\ndata:\n\n")
 		return nil
@@ -131,7 +131,7 @@ func (v *visit) live() error {
 	if !say("retry: 3000\n\n") {
 		return nil
 	}
-	sub := v.k.Store.Subscribe(v.client.ID)
+	sub := v.Console.Store.Subscribe(v.Client.ID)
 	defer sub.Close()
 	end, check := time.NewTimer(streamLife), time.NewTicker(recheckInterval)
 	defer end.Stop()
@@ -142,13 +142,13 @@ func (v *visit) live() error {
 		turn    <-chan struct{}  // when the hint that waits may go
 		last    time.Time        // hint
 	)
-	defer func() { v.k.streams.stepOut(turn) }()
+	defer func() { v.Console.streams.stepOut(turn) }()
 	for {
 		select {
 		case <-changed:
 			changed, due = nil, time.After(hintInterval-time.Since(last))
 		case <-due:
-			due, turn = nil, v.k.streams.lineUp()
+			due, turn = nil, v.Console.streams.lineUp()
 		case <-turn:
 			select {
 			case <-sub.C(): // the tab will read that too
@@ -160,14 +160,14 @@ func (v *visit) live() error {
 			changed, turn, last = sub.C(), nil, time.Now()
 		case <-check.C:
 			// A session that has ended, or a role that was taken, ends the stream.
-			if v.signIn() != nil || v.enterClient() != nil || !say(":\n\n") {
+			if v.SignIn() != nil || v.EnterClient() != nil || !say(":\n\n") {
 				return nil
 			}
 		case <-end.C:
 			return nil
-		case <-v.k.streams.stopping:
+		case <-v.Console.streams.stopping:
 			return nil
-		case <-v.r.Context().Done():
+		case <-v.R.Context().Done():
 			return nil
 		}
 	}

@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"bytes"
@@ -15,17 +15,17 @@ import (
 	"till/console/page"
 )
 
-// page answers with a page, or with one region of it if the script asks for
+// Page answers with a page, or with one region of it if the script asks for
 // that. data embeds a Frame.
-func (v *visit) page(name string, data any) error {
+func (v *Visit) Page(name string, data any) error {
 	t, err := page.Template(name)
 	if err != nil {
 		return err
 	}
 	block := "layout"
-	if region := v.r.Header.Get("Till-Region"); region != "" {
+	if region := v.R.Header.Get("Till-Region"); region != "" {
 		if block = "region-" + region; t.Lookup(block) == nil {
-			return errNoPage
+			return ErrNoPage
 		}
 	}
 	var b bytes.Buffer
@@ -35,37 +35,37 @@ func (v *visit) page(name string, data any) error {
 	if block != "layout" && v.unchanged(b.Bytes()) {
 		return nil
 	}
-	v.write(cmp.Or(v.status, http.StatusOK), "text/html; charset=utf-8", b.Bytes())
+	v.Answer(cmp.Or(v.status, http.StatusOK), "text/html; charset=utf-8", b.Bytes())
 	return nil
 }
 
-// render answers with a page of a status. It is for errors, so its own end
+// Render answers with a page of a status. It is for errors, so its own end
 // here.
-func (v *visit) render(status int, name string, data any) {
+func (v *Visit) Render(status int, name string, data any) {
 	t, err := page.Template(name)
 	var b bytes.Buffer
 	if err == nil {
 		err = t.ExecuteTemplate(&b, "layout", data)
 	}
 	if err != nil {
-		v.k.Log.Error("error page not served", "request_id", v.id, "error", err)
-		v.written = true
-		http.Error(v.w, http.StatusText(status)+" "+v.id, status)
+		v.Console.Log.Error("error page not served", "request_id", v.ID, "error", err)
+		v.Written = true
+		http.Error(v.W, http.StatusText(status)+" "+v.ID, status)
 		return
 	}
-	v.write(status, "text/html; charset=utf-8", b.Bytes())
+	v.Answer(status, "text/html; charset=utf-8", b.Bytes())
 }
 
 // unchanged tells a region's fetch that it has the region already.
-func (v *visit) unchanged(b []byte) bool {
+func (v *Visit) unchanged(b []byte) bool {
 	digest := sha256.Sum256(b)
 	tag := `W/"` + base64.RawURLEncoding.EncodeToString(digest[:12]) + `"`
-	v.w.Header().Set("ETag", tag)
-	if v.r.Header.Get("If-None-Match") != tag {
+	v.W.Header().Set("ETag", tag)
+	if v.R.Header.Get("If-None-Match") != tag {
 		return false
 	}
-	v.written = true
-	v.w.WriteHeader(http.StatusNotModified)
+	v.Written = true
+	v.W.WriteHeader(http.StatusNotModified)
 	return true
 }
 
@@ -74,24 +74,24 @@ const minZipped = 1 << 10
 
 var zippers = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 
-// write sends a whole answer.
-func (v *visit) write(status int, kind string, b []byte) {
+// Answer sends a whole answer.
+func (v *Visit) Answer(status int, kind string, b []byte) {
 	v.wait()
-	h := v.w.Header()
+	h := v.W.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Vary", "Accept-Encoding, Cookie, Till-Region")
-	v.written = true
-	if v.plain || len(b) < minZipped || !assets.AcceptsGzip(v.r) {
+	v.Written = true
+	if v.Plain || len(b) < minZipped || !assets.AcceptsGzip(v.R) {
 		h.Set("Content-Length", strconv.Itoa(len(b)))
-		v.w.WriteHeader(status)
-		v.w.Write(b) // who does not read the answer has gone
+		v.W.WriteHeader(status)
+		v.W.Write(b) // who does not read the answer has gone
 		return
 	}
 	h.Set("Content-Encoding", "gzip")
-	v.w.WriteHeader(status)
+	v.W.WriteHeader(status)
 	z := zippers.Get().(*gzip.Writer)
 	defer zippers.Put(z)
-	z.Reset(v.w)
+	z.Reset(v.W)
 	z.Write(b)
 	z.Close()
 }

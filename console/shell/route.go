@@ -1,4 +1,4 @@
-package console
+package shell
 
 import "till/people"
 
@@ -31,12 +31,12 @@ type Route struct {
 	// moves money nor gives access. Pages to read always work.
 	WhileSuspended bool
 
-	handle func(v *visit) error
+	Handle func(v *Visit) error
 }
 
 // What is answered outside of the table.
 var (
-	noRoute       = Route{handle: func(*visit) error { return errNoPage }}
-	insecureRoute = Route{handle: func(*visit) error { return errInsecure }}
-	foreignRoute  = Route{handle: func(*visit) error { return errForeign }}
+	noRoute       = Route{Handle: func(*Visit) error { return ErrNoPage }}
+	insecureRoute = Route{Handle: func(*Visit) error { return errInsecure }}
+	foreignRoute  = Route{Handle: func(*Visit) error { return errForeign }}
 )
