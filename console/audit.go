@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/console/list"
 	"till/console/look"
 	"till/console/shell"
 	"till/people"
@@ -21,7 +22,7 @@ type auditPage struct {
 	Path   string
 	Where  string // the merchant, or the house
 	Filter *auditFilter
-	Range  *RangePicker
+	Range  *list.RangePicker
 	Whos   []shell.Choice
 	Lines  []*auditLine
 	Older  string
@@ -35,11 +36,11 @@ type auditPage struct {
 type auditFilter struct {
 	base string
 	books.AuditPage
-	*filter        // the range of time
-	Who     string // "" leaves the engine out, "all" shows it
-	Name    string
-	Act     string
-	About   string
+	*list.Filter        // the range of time
+	Who          string // "" leaves the engine out, "all" shows it
+	Name         string
+	Act          string
+	About        string
 }
 
 // auditLine is one row of the log.
@@ -73,7 +74,7 @@ const maxAuditText = 64
 // readAuditFilter reads the address. What makes no sense there is left out.
 func (v *visit) readAuditFilter(base string) *auditFilter {
 	q := v.R.URL.Query()
-	f := &auditFilter{base: base, filter: v.readFilter(base, nil), Who: q.Get("who"), Name: strings.TrimSpace(q.Get("name")), Act: strings.TrimSpace(q.Get("act")), About: q.Get("about")}
+	f := &auditFilter{base: base, Filter: list.Read(v.Visit, base, nil), Who: q.Get("who"), Name: strings.TrimSpace(q.Get("name")), Act: strings.TrimSpace(q.Get("act")), About: q.Get("about")}
 	if f.Who != "all" {
 		f.Who = ""
 	}
@@ -88,19 +89,19 @@ func (v *visit) readAuditFilter(base string) *auditFilter {
 		f.About, subject = "", till.ID{}
 	}
 	before, _ := strconv.ParseInt(q.Get("before"), 10, 64) // what is no number is the newest
-	f.AuditPage = books.AuditPage{Subject: subject, From: f.filter.From, To: f.filter.To, People: f.Who == "", Actor: f.Name, Action: f.Act, Before: max(0, before)}
+	f.AuditPage = books.AuditPage{Subject: subject, From: f.Filter.From, To: f.Filter.To, People: f.Who == "", Actor: f.Name, Action: f.Act, Before: max(0, before)}
 	return f
 }
 
 // address returns the page's address with changes: name, value, name, value.
 func (f *auditFilter) address(path string, changes ...string) string {
-	q := f.filter.query()
+	q := f.Filter.Query()
 	for _, name := range []string{"state", "method", "amount", "currency", "examine"} {
 		q.Del(name)
 	}
-	change(q, "who", f.Who, "name", f.Name, "act", f.Act, "about", f.About)
-	change(q, changes...)
-	return addressOf(path, q)
+	list.Change(q, "who", f.Who, "name", f.Name, "act", f.Act, "about", f.About)
+	list.Change(q, changes...)
+	return list.AddressOf(path, q)
 }
 
 // Kept returns what the form of texts keeps of the address.
@@ -131,7 +132,7 @@ func (v *visit) audit() error {
 	var rows books.AuditRows
 	var proven *store.Verification
 	err := v.View(func(ctx context.Context, tx *store.Tx) (err error) {
-		if rows, err = books.ReadAudit(ctx, tx, id, f.AuditPage, pageSize); err != nil {
+		if rows, err = books.ReadAudit(ctx, tx, id, f.AuditPage, list.PageSize); err != nil {
 			return err
 		}
 		proven, err = tx.LastVerification(ctx)
@@ -159,7 +160,7 @@ func (v *visit) audit() error {
 		p.Sealed += ", " + v.Words.T("audit.verified", "at", v.Clock.DateTime(proven.At))
 	}
 	p.Narrow = f.Name != "" || f.Act != "" || f.About != ""
-	p.Range = v.rangePicker(p.Frame, f.filter, f.keptBut("range", "from", "to"), func(changes ...string) string { return f.address(path, changes...) })
+	p.Range = list.PickRange(v.Visit, p.Frame, f.Filter, f.keptBut("range", "from", "to"), func(changes ...string) string { return f.address(path, changes...) })
 	p.Whos = []shell.Choice{{Text: v.Words.T("audit.people"), Path: f.address(path, "who", ""), Current: f.Who == ""}, {Text: v.Words.T("audit.everything"), Path: f.address(path, "who", "all"), Current: f.Who == "all"}}
 	return v.Page("audit", p)
 }
@@ -250,7 +251,7 @@ func (v *visit) auditCSV() error {
 		return err
 	}
 	defer leave()
-	release, err := takeCSVSlot()
+	release, err := list.TakeSlot()
 	if err != nil {
 		return err
 	}
@@ -259,7 +260,7 @@ func (v *visit) auditCSV() error {
 	rows, looked, want := 0, 0, f.AuditPage
 	err = v.View(func(ctx context.Context, tx *store.Tx) error {
 		for {
-			page, err := books.ReadAudit(ctx, tx, id, want, csvSlice)
+			page, err := books.ReadAudit(ctx, tx, id, want, list.Slice)
 			if err != nil {
 				return err
 			}
@@ -270,7 +271,7 @@ func (v *visit) auditCSV() error {
 			if want.Before = page.Next; page.Next == 0 {
 				return nil
 			}
-			if rows > maxCSVRows || looked > maxAuditSlices {
+			if rows > list.MaxRows || looked > maxAuditSlices {
 				return shell.ErrLongCSV
 			}
 		}
@@ -282,7 +283,7 @@ func (v *visit) auditCSV() error {
 		return err
 	}
 	release()
-	return v.writeCSV("audit", table)
+	return list.WriteTable(v.Visit, "audit", table)
 }
 
 // maxAuditSlices bounds how much of a log one table looks through.

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 
+	"till/console/list"
 	"till/console/look"
 	"till/console/shell"
 	"till/people"
@@ -21,7 +22,7 @@ func (v *visit) payoutsCSV() error {
 
 // listCSV writes what a list shows as a table. Phones are masked, unless they are
 // asked for whole.
-func (v *visit) listCSV(kind string, f *filter, read reader, whole bool) error {
+func (v *visit) listCSV(kind string, f *list.Filter, read reader, whole bool) error {
 	if !v.May(people.Export) {
 		return &people.Refusal{Code: people.NotAllowed, Need: people.Export}
 	}
@@ -30,7 +31,7 @@ func (v *visit) listCSV(kind string, f *filter, read reader, whole bool) error {
 		return err
 	}
 	defer leave()
-	release, err := takeCSVSlot()
+	release, err := list.TakeSlot()
 	if err != nil {
 		return err
 	}
@@ -52,11 +53,11 @@ func (v *visit) listCSV(kind string, f *filter, read reader, whole bool) error {
 		return err
 	}
 	release() // whoever reads slowly must not hold it
-	return v.writeCSV(kind, table)
+	return list.WriteTable(v.Visit, kind, table)
 }
 
 // readAllLines reads all pages of a list.
-func (v *visit) readAllLines(ctx context.Context, tx *store.Tx, kind string, f *filter, read reader) (all []*Line, err error) {
+func (v *visit) readAllLines(ctx context.Context, tx *store.Tx, kind string, f *list.Filter, read reader) (all []*Line, err error) {
 	if f.Examine {
 		cases, err := v.openCases(ctx, tx)
 		if err != nil {
@@ -64,7 +65,7 @@ func (v *visit) readAllLines(ctx context.Context, tx *store.Tx, kind string, f *
 		}
 		return v.examinedLines(ctx, tx, kind, v.examined(cases, kind == "payouts"))
 	}
-	want := f.store()
+	want := f.Payments()
 	if want.To == 0 || want.To > v.Now {
 		want.To = v.Now
 	}
@@ -74,19 +75,19 @@ func (v *visit) readAllLines(ctx context.Context, tx *store.Tx, kind string, f *
 	case long:
 		return nil, shell.ErrLongCSV
 	}
-	most := int64(maxCSVRows)
+	most := int64(list.MaxRows)
 	if f.State == openState {
 		most = maxOpenRead
 	}
 	for {
-		lines, total, err := read(ctx, tx, want, store.Page{Limit: csvSlice, Offset: len(all)})
+		lines, total, err := read(ctx, tx, want, store.Page{Limit: list.Slice, Offset: len(all)})
 		if err != nil {
 			return nil, err
 		}
 		if total > most {
 			return nil, shell.ErrLongCSV
 		}
-		if all = append(all, lines...); len(lines) < csvSlice {
+		if all = append(all, lines...); len(lines) < list.Slice {
 			return all, nil
 		}
 	}
@@ -97,5 +98,5 @@ func (v *visit) csvRow(l *Line, whole bool) []string {
 	if whole {
 		phone = l.phone
 	}
-	return []string{l.ID, l.At.String(), v.Clock.Local(l.At), v.Clock.Zone.String(), l.State.Text, plainAmount(l.Amount), l.Amount.Currency, phone, l.Method, l.Reference, l.Receipt}
+	return []string{l.ID, l.At.String(), v.Clock.Local(l.At), v.Clock.Zone.String(), l.State.Text, list.PlainAmount(l.Amount), l.Amount.Currency, phone, l.Method, l.Reference, l.Receipt}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"till"
+	"till/console/list"
 	"till/console/look"
 	"till/console/shell"
 	"till/people"
@@ -24,7 +25,7 @@ type endpointPage struct {
 	*endpointView
 	Lines   []*deliveryLine
 	Tabs    []shell.Choice
-	Range   *RangePicker
+	Range   *list.RangePicker
 	Wide    string // the whole time, if a part of it has nothing
 	Older   string // the address of the deliveries before these
 	Newer   string
@@ -82,7 +83,7 @@ func (v *visit) endpointPage() (*endpointPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := v.readFilterOf(path, statusWords(deliveryFilters[1:]), "all")
+	f := list.ReadWith(v.Visit, path, list.Texts(deliveryFilters[1:]), "all")
 	before, _ := strconv.ParseInt(v.R.URL.Query().Get("before"), 10, 64) // what is no number is the newest
 	p := &endpointPage{Back: v.ClientPath("/webhooks"), Again: v.R.URL.RequestURI(), Resend: v.May(people.WebhooksResend), Act: v.NewAct()}
 	var next int64
@@ -97,7 +98,7 @@ func (v *visit) endpointPage() (*endpointPage, error) {
 		}
 		p.endpointView, p.LastSeq = views[0], e.LastEvent
 		want := webhook.DeliveryFilter{Status: store.DeliveryStatus(f.State), From: f.From, To: f.To, Before: max(before, 0)}
-		deliveries, n, err := webhook.ListDeliveries(ctx, tx, e, v.Requester(), want, pageSize)
+		deliveries, n, err := webhook.ListDeliveries(ctx, tx, e, v.Requester(), want, list.PageSize)
 		next = n
 		p.Lines = v.deliveryLines(e, deliveries)
 		return err
@@ -109,17 +110,17 @@ func (v *visit) endpointPage() (*endpointPage, error) {
 	p.Frame = v.Frame(v.Words.T("hooks.title", "host", p.Host), "menu.webhooks")
 	_, p.Refused = v.Outcome()
 	for _, s := range deliveryFilters {
-		p.Tabs = append(p.Tabs, shell.Choice{Text: v.Words.T("hooks.show_" + cmp.Or(string(s), "all")), Path: f.path("state", string(s)), Current: string(s) == f.State})
+		p.Tabs = append(p.Tabs, shell.Choice{Text: v.Words.T("hooks.show_" + cmp.Or(string(s), "all")), Path: f.Address("state", string(s)), Current: string(s) == f.State})
 	}
-	p.Range = v.rangePicker(p.Frame, f, f.Kept(), f.path)
+	p.Range = list.PickRange(v.Visit, p.Frame, f, f.Kept(), f.Address)
 	if p.Range.On && len(p.Lines) == 0 {
-		p.Wide = f.path("range", "")
+		p.Wide = f.Address("range", "")
 	}
 	if next > 0 {
-		p.Older = f.path("before", strconv.FormatInt(next, 10))
+		p.Older = f.Address("before", strconv.FormatInt(next, 10))
 	}
 	if before > 0 {
-		p.Newer = f.path()
+		p.Newer = f.Address()
 	}
 	if v.May(people.WebhooksManage) {
 		p.Form = v.endpointForm(p.Path+"/edit", p.Endpoint)

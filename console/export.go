@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"till/console/list"
 	"till/console/shell"
 	"till/people"
 	"till/store"
@@ -34,7 +35,7 @@ func (v *visit) payoutsExport() error {
 	return v.export("payouts", people.WalletsSee, v.payoutFilter(), v.listPayouts)
 }
 
-func (v *visit) export(kind string, see people.Permission, f *filter, read reader) (err error) {
+func (v *visit) export(kind string, see people.Permission, f *list.Filter, read reader) (err error) {
 	if v.Grant = v.Session.May(v.Client, see); v.Grant == people.None {
 		return &people.Refusal{Code: people.NotAllowed, Need: see}
 	}
@@ -42,16 +43,16 @@ func (v *visit) export(kind string, see people.Permission, f *filter, read reade
 		return v.listCSV(kind, f, read, true)
 	}
 	f.Upto = v.Now
-	list := &listPage{Frame: v.Frame(v.Words.T("whole.title"), "menu."+kind), Kind: kind, Filter: f}
-	p := &exportPage{Frame: list.Frame, Kind: kind, Back: f.path(), Path: f.pathOf(f.base + "/export"), Most: maxCSVRows}
+	all := &listPage{Frame: v.Frame(v.Words.T("whole.title"), "menu."+kind), Kind: kind, Filter: f}
+	p := &exportPage{Frame: all.Frame, Kind: kind, Back: f.Address(), Path: f.AddressAt(f.Base + "/export"), Most: list.MaxRows}
 	p.Modules = append(p.Modules, "passkey.js")
 	_, p.Refused = v.Outcome()
-	err = v.View(func(ctx context.Context, tx *store.Tx) error { return v.readList(ctx, tx, list, f, read) })
+	err = v.View(func(ctx context.Context, tx *store.Tx) error { return v.readList(ctx, tx, all, f, read) })
 	if err != nil {
 		return err
 	}
-	if p.Rows, p.TooMany = list.Total, list.TooMany || list.Total > maxCSVRows; !f.Examine {
-		p.Span = list.Span()
+	if p.Rows, p.TooMany = all.Total, all.TooMany || all.Total > list.MaxRows; !f.Examine {
+		p.Span = all.Span()
 	}
 	if p.Proof, err = v.ProofForm(); err != nil {
 		return err

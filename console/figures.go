@@ -11,6 +11,7 @@ import (
 	"till"
 	"till/books"
 	"till/console/chart"
+	"till/console/list"
 	"till/console/look"
 	"till/console/shell"
 	"till/people"
@@ -101,7 +102,7 @@ func (v *visit) readRange(base string) *figures {
 	first, ok := v.Clock.ParseDay(q.Get("from"))
 	last, okTo := v.Clock.ParseDay(q.Get("to"))
 	if ok && okTo && first <= last && v.Clock.StartOfDay(first, maxHomeDays) > last && last < f.To {
-		f.Range, f.From, f.To = daysRange, first, v.Clock.StartOfDay(last, 1)
+		f.Range, f.From, f.To = list.DaysRange, first, v.Clock.StartOfDay(last, 1)
 	}
 	if earliest := v.Earliest(); earliest > f.From {
 		f.From = max(v.Clock.StartOfDay(earliest, 1), v.Clock.StartOfDay(v.Now, -1))
@@ -134,14 +135,14 @@ func (f *figures) path(changes ...string) string { return f.pathOf(f.base, chang
 
 func (f *figures) pathOf(base string, changes ...string) string {
 	q := url.Values{}
-	if f.Range == daysRange {
-		change(q, "from", f.FromDay(), "to", f.ToDay())
+	if f.Range == list.DaysRange {
+		list.Change(q, "from", f.FromDay(), "to", f.ToDay())
 	} else if f.Range != "today" {
-		change(q, "range", f.Range)
+		list.Change(q, "range", f.Range)
 	}
-	change(q, "currency", f.currency)
-	change(q, changes...)
-	return addressOf(base, q)
+	list.Change(q, "currency", f.currency)
+	list.Change(q, changes...)
+	return list.AddressOf(base, q)
 }
 
 // FromDay and ToDay are the ends of the range as fields of days show them.
@@ -329,7 +330,7 @@ func (f *figures) heading(t func(string, ...any) string) string {
 		return t("home.range_today")
 	case "month":
 		return t("home.this_month", "month", f.clock.Month(f.now))
-	case daysRange:
+	case list.DaysRange:
 		if f.byHour {
 			return f.clock.Date(f.From)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/console/list"
 	"till/console/shell"
 	"till/engine"
 	"till/people"
@@ -230,10 +231,10 @@ func (v *visit) homeCSV() error {
 	rows := [][]string{{"from_utc", "from_local", "zone", "method", "currency", "collections", "collected", "taken_back", "payouts", "paid_out", "fees"}}
 	for i, start := range f.slots {
 		for _, flow := range books.Flows(f.within(sums, i)) {
-			amount := func(n int64) string { return plainAmount(till.Money{Minor: n, Currency: flow.Currency}) }
+			amount := func(n int64) string { return list.PlainAmount(till.Money{Minor: n, Currency: flow.Currency}) }
 			rows = append(rows, []string{start.String(), v.Clock.Local(start), v.Clock.Zone.String(), flow.Method, flow.Currency, strconv.FormatInt(flow.In.N, 10), amount(flow.In.Sum),
 				amount(flow.Back.Sum), strconv.FormatInt(flow.Out.N, 10), amount(flow.Out.Sum), amount(flow.Fee.Sum)})
 		}
 	}
-	return v.writeCSV("collected", rows)
+	return list.WriteTable(v.Visit, "collected", rows)
 }

@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/console/list"
 	"till/console/shell"
 	"till/people"
 	"till/store"
@@ -18,8 +19,8 @@ import (
 type listPage struct {
 	*shell.Frame
 	Kind    string // "payments" or "payouts"
-	Filter  *filter
-	Range   *RangePicker
+	Filter  *list.Filter
+	Range   *list.RangePicker
 	States  []shell.Choice
 	Methods []shell.Choice
 	Through []shell.Choice    // connections, for people of the house
@@ -30,7 +31,7 @@ type listPage struct {
 	News    int64  // that came since
 	Show    string // the address that shows them
 	Again   string // the address of this list as it stands
-	Pages   *Pages
+	Pages   *list.Pages
 	CSV     string
 	Whole   string // where the table with whole phones is asked for
 	Collect string
@@ -47,8 +48,8 @@ func (v *visit) payments() error {
 }
 
 // paymentFilter reads the address of a list of payments.
-func (v *visit) paymentFilter() *filter {
-	return v.readFilter(v.ClientPath("/payments"), append(statusWords(till.Statuses), openState))
+func (v *visit) paymentFilter() *list.Filter {
+	return list.Read(v.Visit, v.ClientPath("/payments"), append(list.Texts(till.Statuses), openState))
 }
 
 // reader reads a page of a list, and the number of all.
@@ -58,7 +59,7 @@ type reader func(ctx context.Context, tx *store.Tx, f store.PaymentFilter, page 
 const maxScannedRows = 200_000
 
 // list shows a list of payments or payouts.
-func (v *visit) list(kind string, f *filter, read reader) error {
+func (v *visit) list(kind string, f *list.Filter, read reader) error {
 	p := &listPage{Frame: v.Frame(v.Words.T("menu."+kind), "menu."+kind), Kind: kind, Filter: f}
 	if f.Upto == 0 {
 		f.Upto = v.Now
@@ -67,12 +68,12 @@ func (v *visit) list(kind string, f *filter, read reader) error {
 	if err != nil {
 		return err
 	}
-	p.Show, p.Again = f.path(), f.path("page", pageWord(f.Page), "upto", strconv.FormatInt(int64(f.Upto), 10))
-	p.Pages = v.pages(f, p.Total)
+	p.Show, p.Again = f.Address(), f.Address("page", pageWord(f.Page), "upto", strconv.FormatInt(int64(f.Upto), 10))
+	p.Pages = list.PagesOf(v.Visit, f, p.Total)
 	if v.May(people.Export) && p.Total > 0 {
-		p.CSV = f.pathOf(f.base + ".csv")
+		p.CSV = f.AddressAt(f.Base + ".csv")
 		if v.May(people.ExportPhones) {
-			p.Whole = f.pathOf(f.base + "/export")
+			p.Whole = f.AddressAt(f.Base + "/export")
 		}
 	}
 	if kind == "payments" && v.May(people.Collect) {
@@ -96,7 +97,7 @@ func pageWord(n int) string {
 }
 
 // readList reads the page, what is new since, and what waits for a person.
-func (v *visit) readList(ctx context.Context, tx *store.Tx, p *listPage, f *filter, read reader) (err error) {
+func (v *visit) readList(ctx context.Context, tx *store.Tx, p *listPage, f *list.Filter, read reader) (err error) {
 	cases, err := v.openCases(ctx, tx)
 	if err != nil {
 		return err
@@ -106,16 +107,16 @@ func (v *visit) readList(ctx context.Context, tx *store.Tx, p *listPage, f *filt
 	if f.Examine {
 		return v.readExamined(ctx, tx, p, f, refs, cases)
 	}
-	if v.seesConnections() {
+	if list.SeesConnections(v.Visit) {
 		if p.Through, err = v.connectionChoices(ctx, tx, f); err != nil {
 			return err
 		}
 	}
-	now, upto := f.store(), f.store()
+	now, upto := f.Payments(), f.Payments()
 	if upto.To == 0 || upto.To > f.Upto {
 		upto.To = f.Upto
 	}
-	page := store.Page{Limit: pageSize, Offset: (f.Page - 1) * pageSize}
+	page := store.Page{Limit: list.PageSize, Offset: (f.Page - 1) * list.PageSize}
 	if p.TooMany, err = tooMany(ctx, tx, upto, read); err != nil || p.TooMany {
 		return err
 	}
@@ -130,7 +131,7 @@ func (v *visit) readList(ctx context.Context, tx *store.Tx, p *listPage, f *filt
 		}
 		p.News = max(0, total-p.Total)
 	}
-	if p.Total == 0 && !f.narrowed() {
+	if p.Total == 0 && !f.Narrowed() {
 		_, n, err := read(ctx, tx, store.PaymentFilter{}, store.Page{})
 		if err != nil {
 			return err
@@ -152,11 +153,11 @@ func tooMany(ctx context.Context, tx *store.Tx, f store.PaymentFilter, read read
 }
 
 // readExamined reads what has an open case, the longest open first.
-func (v *visit) readExamined(ctx context.Context, tx *store.Tx, p *listPage, f *filter, refs []store.Ref, cases []*store.Case) error {
+func (v *visit) readExamined(ctx context.Context, tx *store.Tx, p *listPage, f *list.Filter, refs []store.Ref, cases []*store.Case) error {
 	p.Total = int64(len(refs))
-	from := min((f.Page-1)*pageSize, len(refs))
+	from := min((f.Page-1)*list.PageSize, len(refs))
 	var err error
-	p.Lines, err = v.examinedLines(ctx, tx, p.Kind, refs[from:min(from+pageSize, len(refs))])
+	p.Lines, err = v.examinedLines(ctx, tx, p.Kind, refs[from:min(from+list.PageSize, len(refs))])
 	v.explainExamined(p.Lines, cases)
 	return err
 }
@@ -205,30 +206,30 @@ func (v *visit) listPayments(ctx context.Context, tx *store.Tx, f store.PaymentF
 }
 
 // choices fills in the links of the filters.
-func (v *visit) choices(p *listPage, f *filter) {
+func (v *visit) choices(p *listPage, f *list.Filter) {
 	t := v.Words.T
 	p.Words = map[string]string{"state": t("list.all"), "method": t("list.all")}
-	p.Range = v.rangePicker(p.Frame, f, f.Kept(), f.path)
-	p.States = append(p.States, shell.Choice{Text: t("list.all"), Path: f.path("state", ""), Current: f.State == ""})
-	states := statusWords(till.Statuses)
+	p.Range = list.PickRange(v.Visit, p.Frame, f, f.Kept(), f.Address)
+	p.States = append(p.States, shell.Choice{Text: t("list.all"), Path: f.Address("state", ""), Current: f.State == ""})
+	states := list.Texts(till.Statuses)
 	if p.Kind == "payouts" {
-		states = statusWords(till.PayoutStatuses)
+		states = list.Texts(till.PayoutStatuses)
 	} else {
 		states = append([]string{openState}, states...)
 	}
 	for _, s := range states {
 		name := t("state." + stateWord(p.Kind, s))
-		p.States = append(p.States, shell.Choice{Text: name, Path: f.path("state", s), Current: f.State == s})
+		p.States = append(p.States, shell.Choice{Text: name, Path: f.Address("state", s), Current: f.State == s})
 		if f.State == s {
 			p.Words["state"] = name
 		}
 	}
-	p.Methods = append(p.Methods, shell.Choice{Text: t("list.all"), Path: f.path("method", ""), Current: f.Method == ""})
+	p.Methods = append(p.Methods, shell.Choice{Text: t("list.all"), Path: f.Address("method", ""), Current: f.Method == ""})
 	for _, m := range till.Methods() {
 		if v.Client.Mode == till.Test && !m.InSandbox() {
 			continue
 		}
-		p.Methods = append(p.Methods, shell.Choice{Text: m.Name, Path: f.path("method", m.Code), Current: f.Method == m.Code})
+		p.Methods = append(p.Methods, shell.Choice{Text: m.Name, Path: f.Address("method", m.Code), Current: f.Method == m.Code})
 		if f.Method == m.Code {
 			p.Words["method"] = m.Name
 		}
@@ -236,12 +237,12 @@ func (v *visit) choices(p *listPage, f *filter) {
 }
 
 // connectionChoices are the connections that were ever used.
-func (v *visit) connectionChoices(ctx context.Context, tx *store.Tx, f *filter) ([]shell.Choice, error) {
+func (v *visit) connectionChoices(ctx context.Context, tx *store.Tx, f *list.Filter) ([]shell.Choice, error) {
 	known, err := tx.Connections(ctx)
-	out := []shell.Choice{{Text: v.Words.T("list.every_connection"), Path: f.path("connection", ""), Current: f.Connection == ""}}
+	out := []shell.Choice{{Text: v.Words.T("list.every_connection"), Path: f.Address("connection", ""), Current: f.Connection == ""}}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		if !strings.HasSuffix(name, books.PayoutSuffix) {
-			out = append(out, shell.Choice{Text: name, Path: f.path("connection", name), Current: f.Connection == name})
+			out = append(out, shell.Choice{Text: name, Path: f.Address("connection", name), Current: f.Connection == name})
 		}
 	}
 	return out, err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"till"
+	"till/console/list"
 	"till/store"
 )
 
@@ -13,8 +14,8 @@ func (v *visit) payouts() error {
 }
 
 // payoutFilter reads the address of a list of payouts.
-func (v *visit) payoutFilter() *filter {
-	return v.readFilter(v.ClientPath("/payouts"), statusWords(till.PayoutStatuses))
+func (v *visit) payoutFilter() *list.Filter {
+	return list.Read(v.Visit, v.ClientPath("/payouts"), list.Texts(till.PayoutStatuses))
 }
 
 // listPayouts reads payouts for a list.

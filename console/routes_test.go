@@ -14,6 +14,7 @@ import (
 
 	"till"
 	"till/console/assets"
+	"till/console/list"
 	"till/console/shell"
 	"till/people"
 )
@@ -316,12 +317,12 @@ func TestCSV(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ in, want string }{{"=1+1", "'=1+1"}, {"+242", "'+242"}, {"a=b", "a=b"}, {"", ""}, {"\tx", "'\tx"}, {"x;=1+1", "x;'=1+1"}, {"x,=1+1", "x,'=1+1"}, {"＝1", "'＝1"}, {`a"b`, `a""b`}} {
 		for comma, want := range map[byte]string{',': `"` + c.want + `","y"` + "\r\n", ';': `"` + c.want + `";"y"` + "\r\n"} {
-			if got := string(appendRow(nil, comma, []string{c.in, "y"})); got != want {
+			if got := string(list.AppendRow(nil, comma, []string{c.in, "y"})); got != want {
 				t.Errorf("%q became %s", c.in, got)
 			}
 		}
 	}
-	if got := plainAmount(till.Money{Minor: 125050, Currency: "KES"}); got != "1250.50" {
+	if got := list.PlainAmount(till.Money{Minor: 125050, Currency: "KES"}); got != "1250.50" {
 		t.Errorf("an amount is written %q", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"till"
 	"till/books"
 	"till/console/assets"
+	"till/console/list"
 	"till/console/shell"
 	"till/ledger"
 	"till/people"
@@ -31,7 +32,7 @@ func (v *visit) statementCSV() error {
 		return err
 	}
 	defer leave()
-	release, err := takeCSVSlot()
+	release, err := list.TakeSlot()
 	if err != nil {
 		return err
 	}
@@ -90,14 +91,14 @@ func (v *visit) statementRow(excel bool) func(b []byte, t *ledger.Transaction) [
 			if excel {
 				b = append(b, "\ufeff"...)
 			}
-			return appendRow(b, comma, []string{"line", "created_utc", "created_local", "zone", "type", "what", "credit", "debit", "balance", "currency", "method", "reference", "receipt", "payment_id", "payout_id", "id"})
+			return list.AppendRow(b, comma, []string{"line", "created_utc", "created_local", "zone", "type", "what", "credit", "debit", "balance", "currency", "method", "reference", "receipt", "payment_id", "payout_id", "id"})
 		}
-		credit, debit := plainAmount(t.Amount), ""
+		credit, debit := list.PlainAmount(t.Amount), ""
 		if t.Direction != "credit" {
 			credit, debit = debit, credit
 		}
-		return appendRow(b, comma, []string{strconv.FormatInt(t.Sequence, 10), t.CreatedAt.String(), v.Clock.Local(t.CreatedAt), v.Clock.Zone.String(), t.Type, v.entryName(t.Type),
-			credit, debit, plainAmount(till.Money{Minor: t.BalanceAfter, Currency: t.Amount.Currency}), t.Amount.Currency, t.Method,
+		return list.AppendRow(b, comma, []string{strconv.FormatInt(t.Sequence, 10), t.CreatedAt.String(), v.Clock.Local(t.CreatedAt), v.Clock.Zone.String(), t.Type, v.entryName(t.Type),
+			credit, debit, list.PlainAmount(till.Money{Minor: t.BalanceAfter, Currency: t.Amount.Currency}), t.Amount.Currency, t.Method,
 			t.Reference, t.ProviderReference, textOf(t.PaymentID), textOf(t.PayoutID), t.ID.String()})
 	}
 }

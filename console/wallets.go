@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"till"
+	"till/console/list"
 	"till/console/look"
 	"till/console/shell"
 	"till/ledger"
@@ -70,15 +71,15 @@ type statementPage struct {
 	*shell.Frame
 	*walletBox
 	Again    string
-	Filter   *filter
-	Range    *RangePicker
+	Filter   *list.Filter
+	Range    *list.RangePicker
 	Types    []shell.Choice
 	Type     string // the chosen one
 	Lines    []*walletLine
 	Total    int64
 	Before   till.Money // the balance before the first line
 	After    till.Money // and after the last
-	Pages    *Pages
+	Pages    *list.Pages
 	CSV      string
 	Print    string // the address that shows all lines, for printing
 	Printing bool
@@ -114,23 +115,23 @@ func (v *visit) statement() error {
 		return err
 	}
 	p.Frame = v.Frame(v.Words.T("statement.title", "currency", p.Currency), "menu.wallets")
-	p.Pages = v.pages(f, p.Total)
+	p.Pages = list.PagesOf(v.Visit, f, p.Total)
 	if p.Printing {
-		p.Pages = &Pages{}
+		p.Pages = &list.Pages{}
 		p.Modules = append(p.Modules, "counter.js")
 	}
 	if v.May(people.Export) && p.Total > 0 {
-		p.CSV = f.pathOf(f.base + "/statement.csv")
+		p.CSV = f.AddressAt(f.Base + "/statement.csv")
 	}
-	p.Print = f.path("print", "1")
+	p.Print = f.Address("print", "1")
 	v.statementChoices(p)
 	return v.Page("statement", p)
 }
 
 // statementFilter reads the range and the type of lines of an address.
-func (v *visit) statementFilter() *filter {
+func (v *visit) statementFilter() *list.Filter {
 	currency := v.R.PathValue("currency")
-	return v.readFilter(v.ClientPath("/wallets/"+currency), strings.Fields(statementTypes))
+	return list.Read(v.Visit, v.ClientPath("/wallets/"+currency), strings.Fields(statementTypes))
 }
 
 // wallet reads the wallet of the path.
@@ -154,7 +155,7 @@ func (v *visit) readStatement(ctx context.Context, tx *store.Tx, p *statementPag
 	}
 	p.walletBox = v.walletBox(w)
 	want := v.transactionFilter(p.Filter)
-	page := store.Page{Limit: pageSize, Offset: (p.Filter.Page - 1) * pageSize}
+	page := store.Page{Limit: list.PageSize, Offset: (p.Filter.Page - 1) * list.PageSize}
 	if p.Printing {
 		page = store.Page{Limit: maxPrintLines, Ascending: true}
 	}
@@ -172,7 +173,7 @@ func (v *visit) readStatement(ctx context.Context, tx *store.Tx, p *statementPag
 }
 
 // transactionFilter returns the filter as the store takes it.
-func (v *visit) transactionFilter(f *filter) store.TransactionFilter {
+func (v *visit) transactionFilter(f *list.Filter) store.TransactionFilter {
 	want := store.TransactionFilter{Type: f.State, Currency: v.R.PathValue("currency"), From: f.From, To: f.To}
 	if upto := f.Upto; upto != 0 && (want.To == 0 || want.To > upto) {
 		want.To = upto
@@ -252,19 +253,19 @@ func (l *walletLine) Sign() string {
 func (v *visit) statementChoices(p *statementPage) {
 	t, f := v.Words.T, p.Filter
 	p.Type = t("statement.every")
-	p.Range = v.rangePicker(p.Frame, f, f.Kept(), f.path)
+	p.Range = list.PickRange(v.Visit, p.Frame, f, f.Kept(), f.Address)
 	for i := range offeredMonths {
 		from := v.Clock.StartOfMonth(v.Now, -i)
 		first, last := v.Clock.ISODay(from), v.Clock.ISODay(v.Clock.StartOfMonth(v.Now, 1-i)-1)
 		name := v.Clock.Month(from) + " " + strconv.Itoa(v.Clock.In(from).Year())
-		current := f.fromDay == first && f.toDay == last
-		if p.Range.Months = append(p.Range.Months, shell.Choice{Text: name, Path: f.path("range", "", "from", first, "to", last), Current: current}); current {
+		current := f.FromDay == first && f.ToDay == last
+		if p.Range.Months = append(p.Range.Months, shell.Choice{Text: name, Path: f.Address("range", "", "from", first, "to", last), Current: current}); current {
 			p.Range.Word = name
 		}
 	}
-	p.Types = append(p.Types, shell.Choice{Text: t("statement.every"), Path: f.path("state", ""), Current: f.State == ""})
+	p.Types = append(p.Types, shell.Choice{Text: t("statement.every"), Path: f.Address("state", ""), Current: f.State == ""})
 	for name := range strings.FieldsSeq(statementTypes) {
-		p.Types = append(p.Types, shell.Choice{Text: v.entryName(name), Path: f.path("state", name), Current: f.State == name})
+		p.Types = append(p.Types, shell.Choice{Text: v.entryName(name), Path: f.Address("state", name), Current: f.State == name})
 	}
 	if i := slices.IndexFunc(p.Types, func(c shell.Choice) bool { return c.Current }); i > 0 {
 		p.Type = p.Types[i].Text

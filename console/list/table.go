@@ -1,4 +1,4 @@
-package console
+package list
 
 import (
 	"net/http"
@@ -14,16 +14,16 @@ import (
 // Limits of a table for spreadsheets. It is read from one snapshot into memory,
 // so that a slow line holds no reader of the database.
 const (
-	maxCSVRows = 50_000
-	csvSlice   = 500
-	maxCSVs    = 2 // made at once on this instance
+	MaxRows = 50_000
+	Slice   = 500
+	maxCSVs = 2 // made at once on this instance
 )
 
 var csvSlots = make(chan struct{}, maxCSVs)
 
-// takeCSVSlot lets one more table be made, until release is called: before it is
+// TakeSlot lets one more table be made, until release is called: before it is
 // written to a browser, which may read slowly.
-func takeCSVSlot() (release func(), err error) {
+func TakeSlot() (release func(), err error) {
 	select {
 	case csvSlots <- struct{}{}:
 		return sync.OnceFunc(func() { <-csvSlots }), nil
@@ -32,14 +32,14 @@ func takeCSVSlot() (release func(), err error) {
 	}
 }
 
-// plainAmount returns an amount in major units with a point, as programs read
+// PlainAmount returns an amount in major units with a point, as programs read
 // it.
-func plainAmount(m till.Money) string {
+func PlainAmount(m till.Money) string {
 	return strings.ReplaceAll(look.Amount(look.English, m), ",", "")
 }
 
-// writeCSV answers with a table: "," or, for Excel, ";" with a byte mark.
-func (v *visit) writeCSV(name string, rows [][]string) error {
+// WriteTable answers with a table: "," or, for Excel, ";" with a byte mark.
+func WriteTable(v *shell.Visit, name string, rows [][]string) error {
 	var b []byte
 	comma := byte(',')
 	if v.R.Form.Get("for") == shell.ForExcel {
@@ -47,16 +47,16 @@ func (v *visit) writeCSV(name string, rows [][]string) error {
 		comma = ';'
 	}
 	for _, row := range rows {
-		b = appendRow(b, comma, row)
+		b = AppendRow(b, comma, row)
 	}
 	v.W.Header().Set("Content-Disposition", `attachment; filename="`+name+"-"+v.Clock.ISODay(v.Now)+`.csv"`)
 	v.Answer(http.StatusOK, "text/csv; charset=utf-8", b)
 	return nil
 }
 
-// appendRow writes a line of a table. Each cell is guarded and has quotes around
+// AppendRow writes a line of a table. Each cell is guarded and has quotes around
 // it, because spreadsheets split and run what others chose.
-func appendRow(b []byte, comma byte, row []string) []byte {
+func AppendRow(b []byte, comma byte, row []string) []byte {
 	for i, cell := range row {
 		if i > 0 {
 			b = append(b, comma)

@@ -1,4 +1,4 @@
-package console
+package list
 
 import (
 	"cmp"
@@ -15,20 +15,20 @@ import (
 
 const (
 	defaultRange = "month"
-	daysRange    = "days" // from and to, and no name of look.Ranges
-	pageSize     = 50
+	DaysRange    = "days" // from and to, and no name of look.Ranges
+	PageSize     = 50
 	maxPage      = 1_000_000
 )
 
-// filter is what the address of a list says. It is all of the list's state: a
+// Filter is what the address of a list says. It is all of the list's state: a
 // link to it shows the same to a colleague.
-type filter struct {
-	base     string // the path of the list
+type Filter struct {
+	Base     string // the path of the list
 	usual    string // the range without one in the address
 	Range    string
 	From, To till.Time // the ends of the range, both included
-	fromDay  string
-	toDay    string
+	FromDay  string
+	ToDay    string
 	State    string
 	Method   string
 	Amount   string // as it was typed
@@ -43,16 +43,16 @@ type filter struct {
 	Upto till.Time // rows that came after it wait behind "show"
 }
 
-// readFilter reads the address. What makes no sense there is left out, as if
+// Read reads the address. What makes no sense there is left out, as if
 // it were not there: an old link still shows a list.
-func (v *visit) readFilter(base string, states []string) *filter {
-	return v.readFilterOf(base, states, defaultRange)
+func Read(v *shell.Visit, base string, states []string) *Filter {
+	return ReadWith(v, base, states, defaultRange)
 }
 
-// readFilterOf is readFilter for a list with a usual range of its own.
-func (v *visit) readFilterOf(base string, states []string, usual string) *filter {
+// ReadWith is readFilter for a list with a usual range of its own.
+func ReadWith(v *shell.Visit, base string, states []string, usual string) *Filter {
 	q := v.R.URL.Query()
-	f := &filter{base: base, usual: usual, Range: usual, Page: 1, Method: q.Get("method"), Examine: q.Get("examine") == "1"}
+	f := &Filter{Base: base, usual: usual, Range: usual, Page: 1, Method: q.Get("method"), Examine: q.Get("examine") == "1"}
 	if s := q.Get("state"); slices.Contains(states, s) {
 		f.State = s
 	}
@@ -68,7 +68,7 @@ func (v *visit) readFilterOf(base string, states []string, usual string) *filter
 		f.Page = n
 	}
 	f.setAmount(q.Get("amount"), q.Get("currency"))
-	if v.seesConnections() {
+	if SeesConnections(v) {
 		f.Connection = q.Get("connection")
 	}
 	if n, err := strconv.ParseInt(q.Get("upto"), 10, 64); err == nil && n > 0 && till.Time(n) <= v.Now {
@@ -80,28 +80,28 @@ func (v *visit) readFilterOf(base string, states []string, usual string) *filter
 	return f
 }
 
-// seesConnections reports whether the person may know which connection serves a
+// SeesConnections reports whether the person may know which connection serves a
 // merchant.
-func (v *visit) seesConnections() bool { return v.Session.MayHouse(people.OperatorsSee) }
+func SeesConnections(v *shell.Visit) bool { return v.Session.MayHouse(people.OperatorsSee) }
 
 // setDays sets a range from one day to another.
-func (f *filter) setDays(c look.Clock, from, to string) {
+func (f *Filter) setDays(c look.Clock, from, to string) {
 	first, ok := c.ParseDay(from)
 	last, okTo := c.ParseDay(to)
 	if !ok && !okTo {
 		return
 	}
-	f.Range, f.From, f.To = daysRange, 0, 0
+	f.Range, f.From, f.To = DaysRange, 0, 0
 	if ok {
-		f.From, f.fromDay = max(first, 1), from
+		f.From, f.FromDay = max(first, 1), from
 	}
 	if okTo {
-		f.To, f.toDay = c.StartOfDay(last, 1)-1, to
+		f.To, f.ToDay = c.StartOfDay(last, 1)-1, to
 	}
 }
 
 // setAmount reads the amount that is looked for.
-func (f *filter) setAmount(amount, currency string) {
+func (f *Filter) setAmount(amount, currency string) {
 	if _, known := till.CurrencyDecimals(currency); !known || amount == "" {
 		return
 	}
@@ -110,27 +110,27 @@ func (f *filter) setAmount(amount, currency string) {
 	}
 }
 
-// query returns the address's query, with changes: name, value, name, value. A
+// Query returns the address's query, with changes: name, value, name, value. A
 // change of anything but the page leads to the first one.
-func (f *filter) query(changes ...string) url.Values {
+func (f *Filter) Query(changes ...string) url.Values {
 	q := url.Values{}
-	if f.Range != daysRange && f.Range != f.usual {
-		change(q, "range", f.Range)
+	if f.Range != DaysRange && f.Range != f.usual {
+		Change(q, "range", f.Range)
 	}
-	change(q, "from", f.fromDay, "to", f.toDay, "state", f.State, "method", f.Method, "connection", f.Connection)
+	Change(q, "from", f.FromDay, "to", f.ToDay, "state", f.State, "method", f.Method, "connection", f.Connection)
 	if f.Amount != "" {
-		change(q, "amount", f.Amount, "currency", f.Currency)
+		Change(q, "amount", f.Amount, "currency", f.Currency)
 	}
 	if f.Examine {
-		change(q, "examine", "1")
+		Change(q, "examine", "1")
 	}
-	change(q, changes...)
+	Change(q, changes...)
 	return q
 }
 
-// change sets values of a query: name, value, name, value. "" removes one, and another range
+// Change sets values of a query: name, value, name, value. "" removes one, and another range
 // removes the days.
-func change(q url.Values, changes ...string) {
+func Change(q url.Values, changes ...string) {
 	for i := 0; i+1 < len(changes); i += 2 {
 		if changes[i] == "range" {
 			q.Del("from")
@@ -142,47 +142,47 @@ func change(q url.Values, changes ...string) {
 	}
 }
 
-// addressOf returns a path with a query.
-func addressOf(path string, q url.Values) string {
+// AddressOf returns a path with a query.
+func AddressOf(path string, q url.Values) string {
 	if len(q) == 0 {
 		return path
 	}
 	return path + "?" + q.Encode()
 }
 
-// path returns the list's address with changes.
-func (f *filter) path(changes ...string) string { return f.pathOf(f.base, changes...) }
+// Address returns the list's address with changes.
+func (f *Filter) Address(changes ...string) string { return f.AddressAt(f.Base, changes...) }
 
-func (f *filter) pathOf(base string, changes ...string) string {
-	return addressOf(base, f.query(changes...))
+func (f *Filter) AddressAt(base string, changes ...string) string {
+	return AddressOf(base, f.Query(changes...))
 }
 
 // Path returns where the list's forms go to.
-func (f *filter) Path() string { return f.base }
+func (f *Filter) Path() string { return f.Base }
 
 // Examined and Without lead to what waits for a person, and back. Wide leads to
 // everything.
-func (f *filter) Examined() string { return f.base + "?examine=1" }
+func (f *Filter) Examined() string { return f.Base + "?examine=1" }
 
 // Without: see Examined.
-func (f *filter) Without() string { return f.path("examine", "") }
+func (f *Filter) Without() string { return f.Address("examine", "") }
 
 // Wide: see Examined.
-func (f *filter) Wide() string { return f.base + "?range=all" }
+func (f *Filter) Wide() string { return f.Base + "?range=all" }
 
 // Kept returns what the form of days keeps of the address, as names and values;
 // KeptRange is the same for the form of amounts.
-func (f *filter) Kept() []shell.Choice {
+func (f *Filter) Kept() []shell.Choice {
 	return f.kept("state", "method", "connection", "amount", "currency")
 }
 
 // KeptRange: see Kept.
-func (f *filter) KeptRange() []shell.Choice {
+func (f *Filter) KeptRange() []shell.Choice {
 	return f.kept("state", "method", "connection", "range", "from", "to")
 }
 
-func (f *filter) kept(names ...string) (out []shell.Choice) {
-	q := f.query()
+func (f *Filter) kept(names ...string) (out []shell.Choice) {
+	q := f.Query()
 	for _, name := range names {
 		if value := q.Get(name); value != "" {
 			out = append(out, shell.Choice{Text: name, Path: value})
@@ -191,13 +191,13 @@ func (f *filter) kept(names ...string) (out []shell.Choice) {
 	return out
 }
 
-// store returns the filter as the store takes it.
-func (f *filter) store() store.PaymentFilter {
+// Payments returns the filter as the store takes it.
+func (f *Filter) Payments() store.PaymentFilter {
 	return store.PaymentFilter{Status: till.Status(f.State), Method: f.Method, From: f.From, To: f.To, Amount: f.Minor, Currency: f.Currency, Connection: f.Connection}
 }
 
-// narrowed reports whether the list shows less than a range of time.
-func (f *filter) narrowed() bool {
+// Narrowed reports whether the list shows less than a range of time.
+func (f *Filter) Narrowed() bool {
 	return f.State != "" || f.Method != "" || f.Connection != "" || f.Amount != "" || f.Examine
 }
 
@@ -213,9 +213,9 @@ type RangePicker struct {
 	FromDay, ToDay string
 }
 
-// rangePicker makes the picker of a list. address returns the list's address with changes.
-func (v *visit) rangePicker(frame *shell.Frame, f *filter, kept []shell.Choice, address func(changes ...string) string) *RangePicker {
-	p := &RangePicker{Frame: frame, Word: v.Words.T("range." + f.Range), On: f.Range != "all", Path: f.base, Kept: kept, ToDay: v.Clock.ISODay(cmp.Or(f.To, v.Now))}
+// PickRange makes the picker of a list. address returns the list's address with changes.
+func PickRange(v *shell.Visit, frame *shell.Frame, f *Filter, kept []shell.Choice, address func(changes ...string) string) *RangePicker {
+	p := &RangePicker{Frame: frame, Word: v.Words.T("range." + f.Range), On: f.Range != "all", Path: f.Base, Kept: kept, ToDay: v.Clock.ISODay(cmp.Or(f.To, v.Now))}
 	if f.From > 0 {
 		p.FromDay = v.Clock.ISODay(f.From)
 	}
@@ -237,10 +237,10 @@ type Pages struct {
 	BeforeName, NextName string
 }
 
-// pages returns the links to the pages around this one.
-func (v *visit) pages(f *filter, total int64) *Pages {
-	last := int((total + pageSize - 1) / pageSize)
-	p := &Pages{Name: v.Words.T("list.pages"), Size: v.Words.T("list.size", "n", pageSize), BeforeName: v.Words.T("list.before"), NextName: v.Words.T("list.next")}
+// PagesOf returns the links to the pages around this one.
+func PagesOf(v *shell.Visit, f *Filter, total int64) *Pages {
+	last := int((total + PageSize - 1) / PageSize)
+	p := &Pages{Name: v.Words.T("list.pages"), Size: v.Words.T("list.size", "n", PageSize), BeforeName: v.Words.T("list.before"), NextName: v.Words.T("list.next")}
 	if last < 2 {
 		return p
 	}
@@ -248,7 +248,7 @@ func (v *visit) pages(f *filter, total int64) *Pages {
 	if f.Upto != 0 {
 		upto = strconv.FormatInt(int64(f.Upto), 10)
 	}
-	link := func(n int) string { return f.path("page", strconv.Itoa(n), "upto", upto) }
+	link := func(n int) string { return f.Address("page", strconv.Itoa(n), "upto", upto) }
 	if f.Page > 1 {
 		p.Before = link(f.Page - 1)
 	}
@@ -269,7 +269,7 @@ func (v *visit) pages(f *filter, total int64) *Pages {
 	return p
 }
 
-func statusWords[S ~string](all []S) []string {
+func Texts[S ~string](all []S) []string {
 	out := make([]string, len(all))
 	for i, s := range all {
 		out[i] = string(s)
