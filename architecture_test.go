@@ -93,10 +93,18 @@ var packageRules = []packageRule{
 	{"console/chart", "", ""},                                         // SVG from whole numbers
 	{"console/assets", "", ""},                                        // files that browsers keep
 	{"console/page", "console/assets", ""},                            // templates
-	// What stands around every page; it knows no page.
+	// What stands around every page; it knows no page. Rooms know the shell, and not each
+	// other.
 	{"console/shell", ". provider/sandbox store collect account books webhook people internal/door internal/limit internal/seal console/look console/words console/assets console/page", ""},
-	{"console/list", ". books store people console/look console/shell", ""}, // filter, range, pages and table of a list
-	{"console", ". ledger provider/sandbox store engine collect account books webhook people internal/qrcode internal/request console/look console/words console/chart console/assets console/shell console/list", ""},
+	{"console/list", ". store books people console/look console/shell", ""},            // filter, range, pages and table of a list
+	{"console/subject", ". store books webhook people console/look console/shell", ""}, // a payment or payout in words
+	{"console/access", ". store books webhook people internal/qrcode console/look console/words console/shell console/list console/subject", ""},
+	{"console/money", ". ledger store account books webhook people console/look console/assets console/shell console/list console/subject", ""},
+	{"console/figures", ". store engine books webhook people console/look console/chart console/shell console/list console/subject", ""},
+	{"console/counter", ". store engine collect account books people internal/request console/look console/words console/shell console/subject", ""},
+	{"console/hooks", ". store webhook people console/look console/shell console/list console/subject", ""},
+	{"console/sandbox", ". provider/sandbox store engine collect people internal/qrcode internal/request console/look console/words console/shell console/subject", ""},
+	{"console", "people console/look console/shell console/access console/money console/figures console/counter console/hooks console/sandbox", ""}, // joins the rooms
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
 	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people api console console/shell reference internal/db/sqlite internal/db/postgres internal/door internal/loop internal/seal internal/system", ""},
@@ -130,9 +138,9 @@ var limited = []struct {
 	also string // a prefix that counts as the same
 }{
 	{"database/sql", []string{"store", "store/storetest", "provider/sandbox"}, "all SQL is in store; the sandbox keeps its own book", "database/sql/"},
-	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console", "backup", "journal", "reference", "server", "cmd/till", "bench", "internal/dev/remote", "internal/dev/relay", "internal/dev/trigger", "internal/dev/rehearse", "internal/acmetest"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
+	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console/subject", "console/hooks", "backup", "journal", "reference", "server", "cmd/till", "bench", "internal/dev/remote", "internal/dev/relay", "internal/dev/trigger", "internal/dev/rehearse", "internal/acmetest"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
 	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "console/assets", "console/shell", "console/list", "console/subject", "console/counter", "console/money", "console/hooks", "console/access", "console/figures", "console/sandbox", "backup", "reference", "server", "cmd/till", "bench", "internal/door", "internal/dev/faulty", "internal/dev/remote", "internal/dev/relay", "internal/dev/rehearse", "internal/trace", "internal/acmetest", "certificates"}, "the business knows no network, but for webhook, which posts, certificates, and the adapters of operators", "net/http/"},
-	{"html/template", []string{"console", "console/chart", "console/page", "console/shell", "reference"}, "pages are the console's and the reference's", ""},
+	{"html/template", []string{"console/chart", "console/page", "console/shell", "console/access", "console/sandbox", "reference"}, "pages are the console's and the reference's", ""},
 	{"unsafe", nil, "nothing here is worth it", ""},
 }
 

@@ -8,12 +8,12 @@
 //   - A page calls the functions that the API and the commands call. No handler
 //     decides about money, and none has SQL.
 //   - Nothing that others wrote becomes markup or script: html/template escapes
-//     it, and the policy in headers.go forbids what would slip through.
+//     it, and the policy in shell/headers.go forbids what would slip through.
 //   - Pages read and act without script. Live updates are hints.
 //
-// Routes are one table (routes.go): path, who it is for, permission, fresh
-// proof. A page is one file of Go, one of page/*.html and its words in
-// words/*.toml.
+// This package joins the rooms: the table of routes says of each page its path, who it
+// is for, permission and fresh proof. What stands around every page is in shell. A page
+// is one file of Go in its room, one of page/*.html and its words in words/*.toml.
 //
-// Start reading at routes.go, then visit.go, then payments.go.
+// Start reading at routes.go, then money/routes.go, shell/visit.go, money/payments.go.
 package console

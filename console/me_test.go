@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"till"
+	"till/console/shell"
 )
 
 // An open link that lets somebody in as this person is told in the profile,
@@ -19,7 +20,7 @@ func TestTheProfileTellsOfAnOpenReset(t *testing.T) {
 	link := b.invite(b.client.ID, till.RoleCashier, "brice@shop.example")
 	b.send(http.MethodPost, link, url.Values{"name": {"Brice"}, "password": {password}})
 	tells := func() bool {
-		page := html.UnescapeString(b.page(mePath))
+		page := html.UnescapeString(b.page(shell.Prefix + "/me"))
 		return strings.Contains(page, "Whoever runs this service made a link") && strings.Contains(page, "Open link to get back in")
 	}
 	if tells() {
@@ -33,6 +34,6 @@ func TestTheProfileTellsOfAnOpenReset(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !tells() {
-		t.Errorf("the profile says nothing:\n%s", b.page(mePath))
+		t.Errorf("the profile says nothing:\n%s", b.page(shell.Prefix+"/me"))
 	}
 }

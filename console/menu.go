@@ -1,6 +1,7 @@
 package console
 
 import (
+	"till/console/figures"
 	"till/console/look"
 	"till/console/shell"
 )
@@ -10,7 +11,7 @@ import (
 func clientMenu() [][]shell.MenuItem {
 	return [][]shell.MenuItem{
 		{
-			{Key: "menu.home", Icon: "home", Path: "/home", Shortcut: "gh", Bar: true, Ranges: homeRanges},
+			{Key: "menu.home", Icon: "home", Path: "/home", Shortcut: "gh", Bar: true, Ranges: figures.Ranges},
 			{Key: "menu.collect", Icon: "collect", Path: "/collect", Shortcut: "n", Bar: true},
 			{Key: "menu.payments", Icon: "list", Path: "/payments", Shortcut: "gp", Bar: true, Ranges: look.Ranges},
 			{Key: "menu.payouts", Icon: "out", Path: "/payouts", Shortcut: "go", Ranges: look.Ranges},

@@ -123,11 +123,11 @@ func TestATokenOpensNothingElse(t *testing.T) {
 	}
 	// Nor is the prompt of another number of the same merchant.
 	otherNumber := strings.TrimPrefix(foreign, shell.PhonePrefix+"/")
-	text, err := w.console.Phones.Open(mustDecode(t, otherNumber), phonePlace)
+	text, err := w.console.Phones.Open(mustDecode(t, otherNumber), []byte("handset"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	otherNumber = base64.RawURLEncoding.EncodeToString(w.console.Phones.Seal([]byte(strings.Replace(string(text), "242061234567", "242061234568", 1)), phonePlace))
+	otherNumber = base64.RawURLEncoding.EncodeToString(w.console.Phones.Seal([]byte(strings.Replace(string(text), "242061234567", "242061234568", 1)), []byte("handset")))
 	if a := w.do(stranger(http.MethodPost, shell.PhonePrefix+"/"+otherNumber+"/answer", form)); a.Code != http.StatusSeeOther {
 		t.Errorf("an answer to another number's prompt: %d", a.Code)
 	}
@@ -144,10 +144,10 @@ func TestATokenOpensNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	sealed := func(text string) string {
-		return base64.RawURLEncoding.EncodeToString(w.console.Phones.Seal([]byte(text), phonePlace))
+		return base64.RawURLEncoding.EncodeToString(w.console.Phones.Seal([]byte(text), []byte("handset")))
 	}
 	market, phone := "mtn_momo.CG.XAF", "242061234567"
-	v := &visit{&shell.Visit{Console: w.console, Client: w.client}}
+	v := &shell.Visit{Console: w.console, Client: w.client}
 	for name, c := range map[string]struct {
 		token string
 		want  int
@@ -156,7 +156,7 @@ func TestATokenOpensNothingElse(t *testing.T) {
 		"changed":          {string(broken), 404},
 		"cut":              {token[:len(token)-4], 404},
 		"none":             {"x", 404},
-		"a search":         {v.sealText(phone), 404},
+		"a search":         {v.SealText(phone), 404},
 		"live":             {sealed(live.ID.String() + " 9000000000000000 " + market + " " + phone), 404},
 		"nobody's":         {sealed(till.ID{1}.String() + " 9000000000000000 " + market + " " + phone), 404},
 		"another market":   {sealed(w.client.ID.String() + " 9000000000000000 mtn_momo.FR.EUR " + phone), 404},
@@ -171,7 +171,7 @@ func TestATokenOpensNothingElse(t *testing.T) {
 			}
 		}
 	}
-	w.console.Now = func() till.Time { return w.store.Now().Add(phoneLife + time.Minute) }
+	w.console.Now = func() till.Time { return w.store.Now().Add(24*time.Hour + time.Minute) }
 	if a := w.do(stranger(http.MethodGet, link, nil)); a.Code != http.StatusGone || !strings.Contains(a.Body.String(), "This link has ended") {
 		t.Errorf("after a day: %d", a.Code)
 	}

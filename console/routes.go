@@ -2,117 +2,20 @@ package console
 
 import (
 	"net/http"
+	"slices"
 
+	"till/console/access"
+	"till/console/counter"
+	"till/console/figures"
+	"till/console/hooks"
+	"till/console/money"
+	"till/console/sandbox"
 	"till/console/shell"
 	"till/people"
 )
 
-// Routes is every page and act of the console. Tests go through it with each
-// role and with another merchant's person.
-var Routes = []shell.Route{
-	{Method: http.MethodGet, Path: "/{$}", For: shell.SignedIn, Handle: in((*visit).start)},
-	{Method: http.MethodPost, Path: "/leave", For: shell.SignedIn, Handle: in((*visit).leave)},
-	{Method: http.MethodGet, Path: "/enter", For: shell.Everyone, Handle: in((*visit).enter)},
-	{Method: http.MethodPost, Path: "/enter", For: shell.Everyone, Handle: in((*visit).postEnter)},
-	{Method: http.MethodPost, Path: "/enter/code", For: shell.Everyone, Handle: in((*visit).postCode)},
-	{Method: http.MethodPost, Path: "/enter/passkey", For: shell.Everyone, Handle: in((*visit).postPasskey)},
-	{Method: http.MethodPost, Path: "/enter/as", For: shell.Everyone, Handle: in((*visit).postDemo)},
-	{Method: http.MethodGet, Path: "/enter/{token}", For: shell.Everyone, Handle: in((*visit).enterDemo)},
-	{Method: http.MethodGet, Path: "/join/{token}", For: shell.Everyone, Handle: in((*visit).join)},
-	{Method: http.MethodPost, Path: "/join/{token}", For: shell.Everyone, Handle: in((*visit).postJoin)},
-	{Method: http.MethodPost, Path: "/join/{token}/passkey", For: shell.Everyone, Handle: in((*visit).postJoinPasskey)},
-	{Method: http.MethodPost, Path: "/join/{token}/accept", For: shell.SignedIn, Handle: in((*visit).postAccept)},
-
-	{Method: http.MethodGet, Path: "/me", For: shell.SignedIn, Handle: in((*visit).me)},
-	{Method: http.MethodPost, Path: "/me", For: shell.SignedIn, Handle: in((*visit).postMe)},
-	{Method: http.MethodPost, Path: "/me/prove", For: shell.SignedIn, Fresh: true, Handle: in((*visit).postProve)},
-	{Method: http.MethodPost, Path: "/me/password", For: shell.SignedIn, Handle: in((*visit).postPassword)},
-	{Method: http.MethodGet, Path: "/me/totp", For: shell.SignedIn, Handle: in((*visit).totp)},
-	{Method: http.MethodPost, Path: "/me/totp", For: shell.SignedIn, Handle: in((*visit).postTOTP)},
-	{Method: http.MethodPost, Path: "/me/totp/remove", For: shell.SignedIn, Handle: in((*visit).postTOTPRemove)},
-	{Method: http.MethodPost, Path: "/me/codes", For: shell.SignedIn, Handle: in((*visit).postCodes)},
-	{Method: http.MethodGet, Path: "/me/passkey", For: shell.SignedIn, Handle: in((*visit).newPasskey)},
-	{Method: http.MethodPost, Path: "/me/passkey", For: shell.SignedIn, Handle: in((*visit).postNewPasskey)},
-	{Method: http.MethodPost, Path: "/me/passkey/remove", For: shell.SignedIn, Handle: in((*visit).postPasskeyRemove)},
-	{Method: http.MethodPost, Path: "/me/sessions", For: shell.SignedIn, Handle: in((*visit).postSessions)},
-	{Method: http.MethodGet, Path: "/roles", For: shell.SignedIn, Handle: in((*visit).roles)},
-
-	{Method: http.MethodGet, Path: "/house", For: shell.House, May: people.OperatorsSee, Handle: in((*visit).house)},
-	{Method: http.MethodGet, Path: "/house/search", For: shell.House, May: people.ClientsLook, Handle: in((*visit).search)},
-	{Method: http.MethodPost, Path: "/house/search", For: shell.House, May: people.ClientsLook, Handle: in((*visit).postSearch)},
-	{Method: http.MethodGet, Path: "/house/people", For: shell.House, May: people.HousePeople, Handle: in((*visit).people)},
-	{Method: http.MethodPost, Path: "/house/people/invite", For: shell.House, May: people.HousePeople, Fresh: true, Handle: in((*visit).postInvite)},
-	{Method: http.MethodPost, Path: "/house/people/withdraw", For: shell.House, May: people.HousePeople, Fresh: true, Handle: in((*visit).postWithdraw)},
-	{Method: http.MethodPost, Path: "/house/people/role", For: shell.House, May: people.HousePeople, Fresh: true, Handle: in((*visit).postRole)},
-	{Method: http.MethodPost, Path: "/house/people/reset", For: shell.House, May: people.HousePeople, Fresh: true, Handle: in((*visit).postReset)},
-	{Method: http.MethodPost, Path: "/house/people/end", For: shell.House, May: people.HousePeople, Fresh: true, Handle: in((*visit).postEnd)},
-	{Method: http.MethodPost, Path: "/house/people/disable", For: shell.House, May: people.HousePeople, Fresh: true, Handle: in((*visit).postDisable)},
-
-	{Method: http.MethodGet, Path: "/c/{client}/people", For: shell.Staff, May: people.PeopleManage, Handle: in((*visit).people)},
-	{Method: http.MethodPost, Path: "/c/{client}/people/invite", For: shell.Staff, May: people.PeopleManage, Fresh: true, Handle: in((*visit).postInvite)},
-	{Method: http.MethodPost, Path: "/c/{client}/people/withdraw", For: shell.Staff, May: people.PeopleManage, Fresh: true, WhileSuspended: true, Handle: in((*visit).postWithdraw)},
-	{Method: http.MethodPost, Path: "/c/{client}/people/role", For: shell.Staff, May: people.PeopleManage, Fresh: true, WhileSuspended: true, Handle: in((*visit).postRole)},
-	{Method: http.MethodPost, Path: "/c/{client}/people/reset", For: shell.Staff, May: people.PeopleManage, Fresh: true, Handle: in((*visit).postReset)},
-	{Method: http.MethodPost, Path: "/c/{client}/people/end", For: shell.Staff, May: people.PeopleManage, Fresh: true, WhileSuspended: true, Handle: in((*visit).postEnd)},
-	{Method: http.MethodPost, Path: "/c/{client}/people/factor", For: shell.Staff, May: people.PolicySet, Fresh: true, Handle: in((*visit).postFactor)},
-
-	{Method: http.MethodPost, Path: "/me/language", For: shell.SignedIn, Handle: in((*visit).setLanguage)},
-
-	{Method: http.MethodGet, Path: "/c/{client}", For: shell.Staff, May: people.Member, Handle: in((*visit).clientStart)},
-	{Method: http.MethodGet, Path: "/c/{client}/home", For: shell.Staff, May: people.PaymentsSee, Handle: in((*visit).home)},
-	{Method: http.MethodGet, Path: "/c/{client}/figures", For: shell.Staff, May: people.PaymentsSee, Handle: in((*visit).moreFigures)},
-	{Method: http.MethodGet, Path: "/c/{client}/home.csv", For: shell.Staff, May: people.Export, Handle: in((*visit).homeCSV)},
-	{Method: http.MethodGet, Path: "/c/{client}/payments", For: shell.Staff, May: people.PaymentsSee, Handle: in((*visit).payments)},
-	{Method: http.MethodGet, Path: "/c/{client}/payments.csv", For: shell.Staff, May: people.Export, Handle: in((*visit).paymentsCSV)},
-	{Method: http.MethodGet, Path: "/c/{client}/payouts.csv", For: shell.Staff, May: people.WalletsSee, Handle: in((*visit).payoutsCSV)},
-	{Method: http.MethodGet, Path: "/c/{client}/payments/export", For: shell.Staff, May: people.ExportPhones, Handle: in((*visit).paymentsExport)},
-	{Method: http.MethodPost, Path: "/c/{client}/payments/export", For: shell.Staff, May: people.ExportPhones, Fresh: true, WhileSuspended: true, Handle: in((*visit).paymentsExport)},
-	{Method: http.MethodGet, Path: "/c/{client}/payouts/export", For: shell.Staff, May: people.ExportPhones, Handle: in((*visit).payoutsExport)},
-	{Method: http.MethodPost, Path: "/c/{client}/payouts/export", For: shell.Staff, May: people.ExportPhones, Fresh: true, WhileSuspended: true, Handle: in((*visit).payoutsExport)},
-	{Method: http.MethodGet, Path: "/c/{client}/payments/{id}", For: shell.Staff, May: people.PaymentsSee, Handle: in((*visit).payment)},
-	{Method: http.MethodGet, Path: "/c/{client}/payments/{id}/receipt", For: shell.Staff, May: people.Collect, Handle: in((*visit).receipt)},
-	{Method: http.MethodGet, Path: "/c/{client}/payments/{id}/note", For: shell.Staff, May: people.NotesWrite, Handle: in((*visit).paymentNote)},
-	{Method: http.MethodPost, Path: "/c/{client}/payments/{id}/note", For: shell.Staff, May: people.NotesWrite, WhileSuspended: true, Handle: in((*visit).paymentNote)},
-	{Method: http.MethodGet, Path: "/c/{client}/payouts/{id}/note", For: shell.Staff, May: people.NotesWrite, Handle: in((*visit).payoutNote)},
-	{Method: http.MethodPost, Path: "/c/{client}/payouts/{id}/note", For: shell.Staff, May: people.NotesWrite, WhileSuspended: true, Handle: in((*visit).payoutNote)},
-	{Method: http.MethodGet, Path: "/c/{client}/collect", For: shell.Staff, May: people.Collect, Handle: in((*visit).collect)},
-	{Method: http.MethodPost, Path: "/c/{client}/collect", For: shell.Staff, May: people.Collect, Handle: in((*visit).postCollect)},
-	{Method: http.MethodGet, Path: "/c/{client}/collect/mine", For: shell.Staff, May: people.Collect, Handle: in((*visit).mine)},
-	{Method: http.MethodGet, Path: "/c/{client}/collect/{id}", For: shell.Staff, May: people.Collect, Handle: in((*visit).collected)},
-	{Method: http.MethodGet, Path: "/c/{client}/payouts", For: shell.Staff, May: people.WalletsSee, Handle: in((*visit).payouts)},
-	{Method: http.MethodGet, Path: "/c/{client}/payouts/{id}", For: shell.Staff, May: people.WalletsSee, Handle: in((*visit).payout)},
-	{Method: http.MethodGet, Path: "/c/{client}/wallets", For: shell.Staff, May: people.WalletsSee, Handle: in((*visit).wallets)},
-	{Method: http.MethodGet, Path: "/c/{client}/wallets/{currency}", For: shell.Staff, May: people.WalletsSee, Handle: in((*visit).statement)},
-	{Method: http.MethodGet, Path: "/c/{client}/wallets/{currency}/statement.csv", For: shell.Staff, May: people.WalletsSee, Handle: in((*visit).statementCSV)},
-	{Method: http.MethodPost, Path: "/c/{client}/search", For: shell.Staff, May: people.PaymentsSee, WhileSuspended: true, Handle: in((*visit).postSearch)},
-	{Method: http.MethodGet, Path: "/c/{client}/search", For: shell.Staff, May: people.PaymentsSee, Handle: in((*visit).search)},
-	{Method: http.MethodGet, Path: "/c/{client}/webhooks", For: shell.Staff, May: people.WebhooksSee, Handle: in((*visit).webhooks)},
-	{Method: http.MethodPost, Path: "/c/{client}/webhooks", For: shell.Staff, May: people.WebhooksManage, Fresh: true, Handle: in((*visit).postWebhook)},
-	{Method: http.MethodGet, Path: "/c/{client}/webhooks/{endpoint}", For: shell.Staff, May: people.WebhooksSee, Handle: in((*visit).webhookEndpoint)},
-	{Method: http.MethodGet, Path: "/c/{client}/webhooks/{endpoint}/events/{n}", For: shell.Staff, May: people.WebhooksSee, Handle: in((*visit).webhookEvent)},
-	{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/edit", For: shell.Staff, May: people.WebhooksManage, Fresh: true, Handle: in((*visit).postEndpointEdit)},
-	{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/state", For: shell.Staff, May: people.WebhooksManage, WhileSuspended: true, Handle: in((*visit).postEndpointState)},
-	{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/rotate", For: shell.Staff, May: people.WebhooksManage, Fresh: true, Handle: in((*visit).postEndpointRotate)},
-	{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/delete", For: shell.Staff, May: people.WebhooksManage, WhileSuspended: true, Handle: in((*visit).postEndpointDelete)},
-	{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/test", For: shell.Staff, May: people.WebhooksResend, Handle: in((*visit).postEndpointTest)},
-	{Method: http.MethodPost, Path: "/c/{client}/webhooks/{endpoint}/again", For: shell.Staff, May: people.WebhooksResend, Handle: in((*visit).postEndpointAgain)},
-	{Method: http.MethodGet, Path: "/c/{client}/keys", For: shell.Staff, May: people.KeysManage, Handle: in((*visit).keys)},
-	{Method: http.MethodPost, Path: "/c/{client}/keys", For: shell.Staff, May: people.KeysManage, Fresh: true, Handle: in((*visit).postKey)},
-	{Method: http.MethodPost, Path: "/c/{client}/keys/rotate", For: shell.Staff, May: people.KeysManage, Fresh: true, Handle: in((*visit).postKeyRotate)},
-	{Method: http.MethodPost, Path: "/c/{client}/keys/revoke", For: shell.Staff, May: people.KeysManage, Fresh: true, WhileSuspended: true, Handle: in((*visit).postKeyRevoke)},
-	{Method: http.MethodGet, Path: "/c/{client}/audit", For: shell.Staff, May: people.AuditSee, Handle: in((*visit).audit)},
-	{Method: http.MethodGet, Path: "/c/{client}/audit.csv", For: shell.Staff, May: people.AuditSee, Handle: in((*visit).auditCSV)},
-	{Method: http.MethodGet, Path: "/house/audit", For: shell.House, May: people.HouseAudit, Handle: in((*visit).audit)},
-	{Method: http.MethodGet, Path: "/house/audit.csv", For: shell.House, May: people.HouseAudit, Handle: in((*visit).auditCSV)},
-	{Method: http.MethodGet, Path: "/c/{client}/settings", For: shell.Staff, May: people.WalletsSee, Handle: in((*visit).settings)},
-	{Method: http.MethodPost, Path: "/c/{client}/settings", For: shell.Staff, May: people.PolicySet, Fresh: true, Handle: in((*visit).postSettings)},
-	{Method: http.MethodPost, Path: "/c/{client}/payments/{id}/phone", For: shell.Staff, May: people.PhonesSee, WhileSuspended: true, Handle: in((*visit).revealPayment)},
-	{Method: http.MethodPost, Path: "/c/{client}/payouts/{id}/phone", For: shell.Staff, May: people.PhonesSee, WhileSuspended: true, Handle: in((*visit).revealPayout)},
-	{Method: http.MethodGet, Path: "/c/{client}/sandbox", For: shell.Staff, May: people.SandboxUse, TestOnly: true, Handle: in((*visit).sandbox)},
-	{Method: http.MethodGet, Path: "/c/{client}/sandbox/phone", For: shell.Staff, May: people.SandboxUse, TestOnly: true, Handle: in((*visit).ownPhone)},
-	{Method: http.MethodPost, Path: "/c/{client}/sandbox/order", For: shell.Staff, May: people.SandboxUse, TestOnly: true, Handle: in((*visit).placeOrder)},
-	{Method: http.MethodPost, Path: "/c/{client}/sandbox/choose", For: shell.Staff, May: people.SandboxUse, TestOnly: true, WhileSuspended: true, Handle: in((*visit).chooseNumber)},
-	{Method: http.MethodPost, Path: "/c/{client}/sandbox/answer", For: shell.Staff, May: people.SandboxUse, TestOnly: true, WhileSuspended: true, Handle: in((*visit).answerPrompt)},
-	{Method: http.MethodPost, Path: "/c/{client}/sandbox/handset", For: shell.Staff, May: people.SandboxUse, TestOnly: true, WhileSuspended: true, Handle: in((*visit).setHandset)},
+// Routes is every page and act of the console: those of the rooms, each in its routes.go,
+// and the live hints. Tests go through it with each role and with another merchant's person.
+var Routes = slices.Concat(access.Routes, money.Routes, figures.Routes, counter.Routes, hooks.Routes, sandbox.Routes, []shell.Route{
 	{Method: http.MethodGet, Path: "/c/{client}/live", For: shell.Staff, May: people.Member, Stream: true, Handle: (*shell.Visit).Live},
-}
+})

@@ -14,8 +14,6 @@ import (
 
 	"till"
 	"till/books"
-	"till/console/shell"
-	"till/people"
 	"till/store"
 	"till/store/storetest"
 )
@@ -129,19 +127,6 @@ func (w *world) checkTable(first till.ID) {
 	if err != nil || exports != 2 {
 		t.Errorf("%d exports in the audit log, %v", exports, err)
 	}
-	// What is not whole must not look whole: whoever lost the role gets no more.
-	w.console.SessionOf = func(v *shell.Visit, _ string) (*people.Session, error) {
-		if v.Written {
-			return nil, &people.Refusal{Code: people.SessionOver}
-		}
-		s := w.visitor
-		return &s, nil
-	}
-	out := &statementWriter{v: &visit{&shell.Visit{Console: w.console, W: a, R: request(http.MethodGet, w.path("/wallets"), nil), Route: route(http.MethodGet, "/c/{client}/wallets"), Written: true}}}
-	if _, err := out.Write([]byte("more")); people.RefusalOf(err) == nil {
-		t.Errorf("a slice after the role was taken: %v", err)
-	}
-	w.console.SessionOf = func(*shell.Visit, string) (*people.Session, error) { s := w.visitor; return &s, nil }
 }
 
 // A note is written once and shown in the timeline.

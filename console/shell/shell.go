@@ -72,7 +72,7 @@ type Console struct {
 	Secure    bool   // browsers come by HTTPS
 	mux       *http.ServeMux
 	cross     *http.CrossOriginProtection
-	Addresses *seal.Sealer   // phones in addresses
+	addresses *seal.Sealer   // phones in addresses
 	Phones    *seal.Sealer   // tokens of handsets on second devices
 	Marks     store.PhoneKey // of the index of phones
 	streams   *streams
@@ -109,7 +109,7 @@ func New(c Config, rooms Rooms) (*Console, error) {
 	if err := k.cross.AddTrustedOrigin(k.Site); err != nil {
 		return nil, fmt.Errorf("the base URL of the console: %w", err)
 	}
-	if k.Addresses, err = c.Ring.BriefSealer("console phones in addresses"); err != nil {
+	if k.addresses, err = c.Ring.BriefSealer("console phones in addresses"); err != nil {
 		return nil, err
 	}
 	if k.Phones, err = c.Ring.BriefSealer("console handsets on phones"); err != nil {

@@ -1,0 +1,12 @@
+// Package sandbox is the room of the demo shop and its handset, on the page or on a phone of one's own.
+package sandbox
+
+import "till/console/shell"
+
+// visit is a visit to this room.
+type visit struct{ *shell.Visit }
+
+// in makes a page of this room one of the table.
+func in(page func(*visit) error) func(*shell.Visit) error {
+	return func(v *shell.Visit) error { return page(&visit{v}) }
+}
