@@ -1,0 +1,124 @@
+package till_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"strings"
+	"testing"
+)
+
+// How large things may be. What is larger stands in stillOver with its size, which may
+// only fall.
+const (
+	maxFiles    = 45 // of a package
+	maxMethods  = 90 // of a type
+	maxFunction = 70 // lines of a function
+)
+
+// stillOver are packages, types and functions that are larger than the limits.
+var stillOver = map[string]int{
+	"store files": 74, "books files": 58, "cmd/till files": 65,
+	"store.Tx methods": 460, "people.People methods": 115, "api.exchange methods": 107,
+	"cmd/till.newDev lines": 92, "cmd/till.newMigrate lines": 87, "cmd/till.serveOf lines": 93,
+}
+
+// notServing are the folders that are no part of the program that serves.
+var notServing = []string{"bench", "tools", "e2e", "sdk", "docs", "provider/providertest", "provider/simulator", "provider/sandbox", "internal/db/pgtest", "store/storetest"}
+
+func serves(file string) bool {
+	for _, folder := range notServing {
+		if strings.HasPrefix(file, folder+"/") {
+			return false
+		}
+	}
+	return !strings.HasPrefix(path.Base(file), "sim")
+}
+
+// sizes returns how many files each package, methods each type and lines each function has.
+func sizes(t *testing.T) (files, methods, functions map[string]int) {
+	t.Helper()
+	files, methods, functions = map[string]int{}, map[string]int{}, map[string]int{}
+	for folder, all := range sources(t) {
+		for _, s := range all {
+			if !serves(s.path) {
+				continue
+			}
+			files[folder]++
+			fset := token.NewFileSet()
+			f, err := parser.ParseFile(fset, s.path, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range f.Decls {
+				fn, ok := d.(*ast.FuncDecl)
+				if !ok {
+					continue
+				}
+				name := fn.Name.Name
+				if of := receiver(fn); of != "" {
+					methods[folder+"."+of]++
+					name = of + "." + name
+				}
+				functions[folder+"."+name] = fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1
+			}
+		}
+	}
+	return files, methods, functions
+}
+
+// receiver returns the type that a method is of, "" for a function.
+func receiver(fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
+		return ""
+	}
+	e := fn.Recv.List[0].Type
+	if p, ok := e.(*ast.StarExpr); ok {
+		e = p.X
+	}
+	if g, ok := e.(*ast.IndexExpr); ok {
+		e = g.X
+	}
+	if id, ok := e.(*ast.Ident); ok {
+		return id.Name
+	}
+	return "?"
+}
+
+// No package, type or function grows beyond what somebody can keep in mind, and those that
+// have only shrink.
+func TestNothingIsTooLarge(t *testing.T) {
+	t.Parallel()
+	files, methods, functions := sizes(t)
+	if methods["console/shell.Visit"] < 20 || functions["console/shell.Visit.run"] < 20 || files["store"] < 20 {
+		t.Fatalf("nothing is counted: %d, %d, %d", methods["console/shell.Visit"], functions["console/shell.Visit.run"], files["store"])
+	}
+	seen := map[string]bool{}
+	for _, c := range []struct {
+		sizes map[string]int
+		most  int
+		what  string
+	}{{files, maxFiles, "files"}, {methods, maxMethods, "methods"}, {functions, maxFunction, "lines"}} {
+		for name, n := range c.sizes {
+			key := name + " " + c.what
+			was := stillOver[key]
+			if was > 0 {
+				seen[key] = true
+			}
+			switch {
+			case was == 0 && n > c.most:
+				t.Errorf("%s has %d %s; the limit is %d", name, n, c.what, c.most)
+			case was > 0 && n > was:
+				t.Errorf("%s has %d %s, and had %d", name, n, c.what, was)
+			case was > 0 && n < was:
+				t.Errorf("%s has %d %s only: write that into stillOver, or take it out", name, n, c.what)
+			}
+		}
+	}
+	for key := range stillOver {
+		if !seen[key] {
+			t.Errorf("stillOver has %s, which is gone", key)
+		}
+	}
+}
