@@ -247,44 +247,29 @@ func (v *visit) auditSubject(l *auditLine, a *store.AuditRow) {
 func (v *visit) auditCSV() error {
 	id, path := v.auditOf()
 	f := v.readAuditFilter(path)
-	leave, err := v.EnterTable()
-	if err != nil {
-		return err
-	}
-	defer leave()
-	release, err := list.TakeSlot()
-	if err != nil {
-		return err
-	}
-	defer release()
-	table := [][]string{{"sequence", "at_utc", "at_local", "zone", "actor", "action", "subject_id", "detail", "cause"}}
-	rows, looked, want := 0, 0, f.AuditPage
-	err = v.View(func(ctx context.Context, tx *store.Tx) error {
-		for {
-			page, err := books.ReadAudit(ctx, tx, id, want, list.Slice)
-			if err != nil {
-				return err
+	return list.Answer(v.Visit, "audit", func() ([][]string, string, error) {
+		table := [][]string{{"sequence", "at_utc", "at_local", "zone", "actor", "action", "subject_id", "detail", "cause"}}
+		looked, want := 0, f.AuditPage
+		err := v.View(func(ctx context.Context, tx *store.Tx) error {
+			for {
+				page, err := books.ReadAudit(ctx, tx, id, want, list.Slice)
+				if err != nil {
+					return err
+				}
+				for _, a := range page.Rows {
+					table = append(table, v.auditRow(a))
+				}
+				looked++
+				if want.Before = page.Next; page.Next == 0 {
+					return nil
+				}
+				if len(table) > list.MaxRows+1 || looked > maxAuditSlices {
+					return shell.ErrLongCSV
+				}
 			}
-			for _, a := range page.Rows {
-				table = append(table, v.auditRow(a))
-			}
-			rows, looked = rows+len(page.Rows), looked+1
-			if want.Before = page.Next; page.Next == 0 {
-				return nil
-			}
-			if rows > list.MaxRows || looked > maxAuditSlices {
-				return shell.ErrLongCSV
-			}
-		}
+		})
+		return table, look.Count(look.English, int64(len(table)-1)) + " rows", err
 	})
-	if err != nil {
-		return err
-	}
-	if err := v.Console.People.NoteAct(v.R.Context(), v.Session, v.Client, people.Act{Action: "export.audit", Detail: look.Count(look.English, int64(rows)) + " rows"}); err != nil {
-		return err
-	}
-	release()
-	return list.WriteTable(v.Visit, "audit", table)
 }
 
 // maxAuditSlices bounds how much of a log one table looks through.

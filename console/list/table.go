@@ -9,6 +9,7 @@ import (
 	"till/books"
 	"till/console/look"
 	"till/console/shell"
+	"till/people"
 )
 
 // Limits of a table for spreadsheets. It is read from one snapshot into memory,
@@ -30,6 +31,30 @@ func TakeSlot() (release func(), err error) {
 	default:
 		return nil, shell.ErrAway
 	}
+}
+
+// Answer answers with a table that read makes: one of a person at a time, and few at once
+// on this instance. The log says what was taken.
+func Answer(v *shell.Visit, name string, read func() (rows [][]string, taken string, err error)) error {
+	leave, err := v.EnterTable()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	release, err := TakeSlot()
+	if err != nil {
+		return err
+	}
+	defer release()
+	rows, taken, err := read()
+	if err != nil {
+		return err
+	}
+	if err := v.Console.People.NoteAct(v.R.Context(), v.Session, v.Client, people.Act{Action: "export." + name, Detail: taken}); err != nil {
+		return err
+	}
+	release() // whoever reads slowly must not hold it
+	return WriteTable(v, name, rows)
 }
 
 // PlainAmount returns an amount in major units with a point, as programs read

@@ -27,34 +27,19 @@ func (v *visit) listCSV(kind string, f *list.Filter, read reader, whole bool) er
 	if !v.May(people.Export) {
 		return &people.Refusal{Code: people.NotAllowed, Need: people.Export}
 	}
-	leave, err := v.EnterTable()
-	if err != nil {
-		return err
-	}
-	defer leave()
-	release, err := list.TakeSlot()
-	if err != nil {
-		return err
-	}
-	defer release()
-	table := [][]string{{"id", "created_utc", "created_local", "zone", "state", "amount", "currency", kind[:len(kind)-1] + "_phone", "method", "reference", "receipt"}}
-	var lines []*subject.Line
-	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
-		lines, err = v.readAllLines(ctx, tx, kind, f, read)
-		return err
+	return list.Answer(v.Visit, kind, func() ([][]string, string, error) {
+		var lines []*subject.Line
+		err := v.View(func(ctx context.Context, tx *store.Tx) (err error) {
+			lines, err = v.readAllLines(ctx, tx, kind, f, read)
+			return err
+		})
+		table := [][]string{{"id", "created_utc", "created_local", "zone", "state", "amount", "currency", kind[:len(kind)-1] + "_phone", "method", "reference", "receipt"}}
+		for _, l := range lines {
+			table = append(table, v.csvRow(l, whole))
+		}
+		phones := map[bool]string{true: "whole", false: "masked"}[whole]
+		return table, look.Count(look.English, int64(len(lines))) + " rows, phones " + phones, err
 	})
-	if err != nil {
-		return err
-	}
-	phones := map[bool]string{true: "whole", false: "masked"}[whole]
-	for _, l := range lines {
-		table = append(table, v.csvRow(l, whole))
-	}
-	if err := v.Console.People.NoteAct(v.R.Context(), v.Session, v.Client, people.Act{Action: "export." + kind, Detail: look.Count(look.English, int64(len(lines))) + " rows, phones " + phones}); err != nil {
-		return err
-	}
-	release() // whoever reads slowly must not hold it
-	return list.WriteTable(v.Visit, kind, table)
 }
 
 // readAllLines reads all pages of a list.

@@ -49,7 +49,7 @@ func actsInCode(t testing.TB) (acts []string) {
 	for _, kind := range []ledger.EntryKind{ledger.Collection, ledger.LateCollection, ledger.CollectionReversal, ledger.Fee, ledger.Adjustment, ledger.Suspense, ledger.Payout, ledger.LatePayout} {
 		acts = append(acts, string(kind))
 	}
-	acts = append(acts, "export.payments", "export.payouts")
+	acts = append(acts, "export.payments", "export.payouts", "export.audit")
 	slices.Sort(acts)
 	return slices.Compact(acts)
 }
