@@ -110,7 +110,7 @@ func TestLive(t *testing.T) {
 	for _, tab := range tabs {
 		heard(tab, "event: hint")
 	}
-	if took, least := time.Since(began), time.Duration(len(tabs)-1)*100*time.Millisecond; took < least {
+	if took := time.Since(began); took < time.Second { // a change of before may have given some of them theirs
 		t.Errorf("%d tabs heard a hint in %v, before their turns", len(tabs), took)
 	}
 }

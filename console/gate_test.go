@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"till"
+	"till/console/list"
 	"till/console/shell"
 	"till/people"
 )
@@ -230,7 +231,7 @@ func TestSlowReadersOfTablesHoldUpNobodyElse(t *testing.T) {
 		return r
 	}
 	for _, path := range []string{"/payments.csv", "/audit.csv"} { // as many as are made at once
-		slow := &slowReader{began: make(chan struct{}, maxCSVs), end: make(chan struct{})}
+		slow := &slowReader{began: make(chan struct{}, list.MaxAtOnce), end: make(chan struct{})}
 		ended := make(chan struct{})
 		for _, name := range []string{"a", "b"} {
 			go func() {
@@ -238,7 +239,7 @@ func TestSlowReadersOfTablesHoldUpNobodyElse(t *testing.T) {
 				ended <- struct{}{}
 			}()
 		}
-		for range maxCSVs {
+		for range list.MaxAtOnce {
 			<-slow.began
 		}
 		for _, other := range []string{"/payments.csv", "/audit.csv", "/wallets/XAF/statement.csv"} {
@@ -250,7 +251,7 @@ func TestSlowReadersOfTablesHoldUpNobodyElse(t *testing.T) {
 			t.Errorf("a second table is answered %d", a.Code)
 		}
 		close(slow.end)
-		for range maxCSVs {
+		for range list.MaxAtOnce {
 			<-ended
 		}
 	}

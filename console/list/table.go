@@ -15,12 +15,12 @@ import (
 // Limits of a table for spreadsheets. It is read from one snapshot into memory,
 // so that a slow line holds no reader of the database.
 const (
-	MaxRows = 50_000
-	Slice   = 500
-	maxCSVs = 2 // made at once on this instance
+	MaxRows   = 50_000
+	Slice     = 500
+	MaxAtOnce = 2 // made at once on this instance
 )
 
-var csvSlots = make(chan struct{}, maxCSVs)
+var csvSlots = make(chan struct{}, MaxAtOnce)
 
 // TakeSlot lets one more table be made, until release is called: before it is
 // written to a browser, which may read slowly.
