@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"till"
+	"till/backup"
 	"till/bench/seed"
 	"till/server"
 	"till/store"
@@ -173,7 +174,8 @@ func TestKilledBackups(t *testing.T) {
 	}
 	b.must(0, b.backup()...)
 	for _, name := range files(t, b.place) {
-		if !strings.HasSuffix(name, ".tar.gz.age") {
+		archive := strings.TrimSuffix(name, string(backup.Drilled))
+		if !strings.HasSuffix(archive, ".tar.gz.age") || !exists(filepath.Join(b.place, archive)) {
 			t.Errorf("a killed backup has left %s", name)
 		}
 	}

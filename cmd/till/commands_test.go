@@ -33,7 +33,10 @@ func TestEveryCommandRunsAfterTheDailyWork(t *testing.T) {
 	for _, e := range storetest.Engines() {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
+			dir := filepath.Join(t.TempDir(), "data") // a backup goes elsewhere
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
 			path := filepath.Join(dir, "till.db")
 			if e.Name != "sqlite" {
 				path = e.Config(t).Path
@@ -65,7 +68,7 @@ func (h *hostileBooks) doDailyWork(file bool) {
 	}
 	lines := []string{"verify --secret-file SECRET"}
 	if file {
-		lines = append(lines, "backup --to DIR/saved", "drill DIR/saved --secret-file SECRET")
+		lines = append(lines, "backup --to DIR/../saved", "drill DIR/../saved --secret-file SECRET")
 	}
 	for _, line := range lines {
 		h.try(line)
@@ -159,8 +162,8 @@ func (h *hostileBooks) everyCommand(engine string) []tried {
 		{"level raise --by Anne", ""}, {"repair wallets --by Anne", ""},
 		{"secret list", ""}, {"secret add --by Anne --secret-file SECRET", ""}, {"secret use 2 --by Anne", ""}, {"secret reseal --secret-file SECRET", ""},
 		{"secret retire 1 --by Anne --callbacks-moved --secret-file SECRET", ""},
-		{"backup --to DIR/saved", file}, {"drill DIR/saved --secret-file SECRET", file},
-		{"restore DIR/saved --secret-file SECRET --database DIR/back/till.db", file},
+		{"backup --to DIR/../saved", file}, {"drill DIR/../saved --secret-file SECRET", file},
+		{"restore DIR/../saved --secret-file SECRET --database DIR/back/till.db", file},
 		{"restored --lost-from 2020-01-01T00:00:00Z --keys-reviewed --secret-file SECRET", ""}, {"restored --release --by Anne --yes", ""},
 		{"status", ""},
 		{"health", server}, {"top --once", server}, {"listen", server}, {"trigger", server}, {"bench", server}, {"webhook check", server},
