@@ -17,7 +17,7 @@ import (
 const healthSpan = time.Minute
 
 // PayoutSuffix ends the names under which connections keep what is of payouts.
-const PayoutSuffix = " payout"
+const PayoutSuffix = store.PayoutSuffix
 
 // OperatorStatus is how a connection does: its breaker, and its calls of the last
 // minute. Payments and payouts of one connection have a status each.

@@ -157,15 +157,15 @@ func findSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, clients []t
 		}
 	}
 	if receipt := statementKeyOf(s).Receipt; receipt != "" {
-		k := store.Receipt{Connection: s.Connection, Text: receipt}
 		for _, kind := range []till.SubjectKind{till.SubjectPayment, till.SubjectPayout} {
-			owners, err := tx.ReceiptOwners(ctx, kind, []store.Receipt{k})
+			if s.Direction != "" && s.Direction != directionOf(kind) {
+				continue
+			}
+			owners, err := tx.OwnersOfReceipt(ctx, kind, s.Connection, receipt)
 			if err != nil {
 				return nil, err
 			}
-			if ref, had := owners[k]; had && (s.Direction == "" || s.Direction == directionOf(kind)) {
-				refs = append(refs, ref)
-			}
+			refs = append(refs, owners...)
 		}
 	}
 	for _, client := range clients {

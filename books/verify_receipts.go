@@ -13,9 +13,9 @@ func (v *verifier) verifyReceipt(p *store.VerifyPayment, kind till.SubjectKind) 
 	switch {
 	case p.ProviderReference == "" || p.ReceiptOwner == store.Ref{Client: p.ClientID, ID: p.ID} || p.ReceiptReused:
 	case p.ReceiptOwner == store.Ref{}:
-		v.problem("I2", p.ID, "its receipt %s on %s is not in the record of receipts: an older version took it. Run till migrate", p.ProviderReference, p.Connection)
+		v.problem("I2", p.ID, "its receipt %s on %s is not in the record of receipts: an older version took it. Run till migrate", p.ProviderReference, p.Issuer)
 	default:
-		v.problem("I2", p.ID, "its receipt %s on %s belongs to %s %s of client %s", p.ProviderReference, p.Connection, kind, p.ReceiptOwner.ID, p.ReceiptOwner.Client)
+		v.problem("I2", p.ID, "its receipt %s on %s belongs to %s %s of client %s", p.ProviderReference, p.Issuer, kind, p.ReceiptOwner.ID, p.ReceiptOwner.Client)
 	}
 }
 
@@ -34,7 +34,7 @@ func (v *verifier) verifyReceipts(ctx context.Context) error {
 		}
 		for _, last = range slice {
 			v.client = last.Ref.Client
-			v.check(last.Had, "I2", last.Ref.ID, "the record of receipts says that this %s has %s on %s, and it has not", last.Kind, last.Text, last.Connection)
+			v.check(last.Had, "I2", last.Ref.ID, "the record of receipts says that this %s has %s on %s, and it has not", last.Kind, last.Text, last.Issuer)
 		}
 	}
 }

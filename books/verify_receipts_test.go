@@ -7,7 +7,9 @@ import (
 
 	"till"
 	"till/books"
+	"till/engine"
 	"till/provider"
+	"till/provider/pawapay"
 	"till/store"
 	"till/store/storetest"
 )
@@ -42,6 +44,73 @@ func newReceipts(t *testing.T, path string) *store.Store {
 	}
 	storetest.RollUp(t, s)
 	return s
+}
+
+// TestVerifyProvesReceiptsOfIssuers: at an aggregator a receipt has one owner for each
+// operator in each country, whether it was recorded before or since.
+func TestVerifyProvesReceiptsOfIssuers(t *testing.T) {
+	t.Parallel()
+	template := filepath.Join(t.TempDir(), "template.db")
+	s := storetest.Open(t, store.Config{Path: template})
+	operator, err := pawapay.New(pawapay.Config{BaseURL: "https://api.sandbox.pawapay.io", APIToken: "token"}, provider.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Update(t.Context(), func(tx *store.Tx) error {
+		return tx.InsertInstallation(t.Context(), &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := books.RaiseLevel(t.Context(), s, store.Level, "Awa"); err != nil {
+		t.Fatal(err)
+	}
+	c := storetest.NewCollector(t, s, func(c *engine.Config) {
+		c.Connections = map[string]provider.Provider{storetest.Connection: operator.Payments()}
+	})
+	for i, b := range []storetest.Body{{Reference: "here"}, {Reference: "there", Country: "CM", Phone: "237670123456"}, {Reference: "other"}} {
+		p := storetest.NewPayment(t, c, storetest.NewClient(t, s, till.Live), b)
+		storetest.Apply(t, c, s, p, provider.Result{Outcome: provider.Success, Receipt: []string{"R1", "R1", "R2"}[i]})
+	}
+	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {
+		t.Fatal(err)
+	}
+	storetest.RollUp(t, s)
+
+	for _, p := range verify(t, s, books.Options{Slice: 2}).Problems {
+		t.Errorf("nothing is broken: %+v", p)
+	}
+	named := func(reference string) string {
+		return `(SELECT id FROM payments WHERE reference = '` + reference + `')`
+	}
+	before := `UPDATE operator_receipts SET connection = 'silent' WHERE subject_id = ` + named("here")
+	twice := `DELETE FROM operator_receipts WHERE subject_id = ` + named("other") +
+		`; UPDATE events SET provider_reference = 'R1' WHERE kind = 'payment.success' AND subject_id = ` + named("other") +
+		`; UPDATE payments SET provider_reference = 'R1' WHERE reference = 'other'`
+	for name, d := range map[string]struct {
+		sql  string
+		want string
+	}{
+		"one was recorded before":                  {sql: before},
+		"a receipt of two payments":                {twice, "belongs to payment"},
+		"a receipt of two, recorded before":        {before + `;` + twice, "belongs to payment"},
+		"a receipt of an issuer that it is not of": {`UPDATE operator_receipts SET connection = 'silent/mtn_momo/GA' WHERE subject_id = ` + named("there"), "the record of receipts says"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := broken(t, template, d.sql)
+			found := false
+			for _, p := range verify(t, s, books.Options{Slice: 2}).Problems {
+				if d.want == "" {
+					t.Errorf("nothing is broken: %+v", p)
+				}
+				found = found || p.Invariant == "I2" && strings.Contains(p.Detail, d.want)
+			}
+			if d.want != "" && !found {
+				t.Error("it is not found")
+			}
+		})
+	}
 }
 
 // TestVerifyProvesReceipts: a receipt has one owner, over all clients, and

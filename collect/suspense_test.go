@@ -22,15 +22,7 @@ type aside struct {
 func inAside(t *testing.T, reported till.Money, level int, tell func(w *aside)) {
 	t.Helper()
 	inReceipts(t, func(t *testing.T, w *receipts) {
-		err := w.store.Update(t.Context(), func(tx *store.Tx) error {
-			return tx.InsertInstallation(t.Context(), &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := books.RaiseLevel(t.Context(), w.store, level, "Awa"); err != nil {
-			t.Fatal(err)
-		}
+		install(t, w.store, level)
 		a := &aside{w, w.pay(0)}
 		if row := a.say(a.p, provider.Result{Outcome: provider.Success, Amount: reported}); row.Status != till.Processing {
 			t.Fatalf("it is %s", row.Status)

@@ -26,6 +26,7 @@ type Recording[R Subject] struct {
 	wallets         map[walletKey]*ledger.Wallet // those that this batch changes, as left
 	lastAttempts    map[store.Ref]*store.Attempt
 	receiptOwners   map[store.Receipt]store.Ref // which row has which receipt, before and in this batch
+	byIssuer        bool                        // the receipts of aggregators are recorded by issuer
 	foreignHandle   map[*Answer]bool            // answers with another subject's handle
 	answer          *Answer                     // the answer that is being decided on
 	fromCache       map[store.Ref]bool          // rows that were not read

@@ -51,17 +51,17 @@ var insertReceipts = db.Define(db.SQL{Name: "receipts.insert",
 var verifyReceipts = db.Define(db.SQL{Name: "receipts.verify",
 	SQLite: `SELECT r.connection, r.receipt, r.kind, r.client_id, r.subject_id,
 		CASE r.kind WHEN 'payment' THEN EXISTS (SELECT 1 FROM payments p WHERE p.client_id = r.client_id AND p.id = r.subject_id
-				AND p.connection = r.connection AND p.provider_reference = r.receipt)
+				AND r.connection IN (p.connection, ` + issuerOf("p") + `) AND p.provider_reference = r.receipt)
 			ELSE EXISTS (SELECT 1 FROM payouts q WHERE q.client_id = r.client_id AND q.id = r.subject_id
-				AND q.connection = r.connection AND q.provider_reference = r.receipt) END
+				AND r.connection IN (q.connection, ` + issuerOf("q") + `) AND q.provider_reference = r.receipt) END
 		FROM operator_receipts r WHERE (r.connection, r.receipt, r.kind) > ($1, $2, $3) ORDER BY r.connection, r.receipt, r.kind LIMIT $4`,
 	// Receipts are on the coordinator: a slice of them is sent to the nodes, which say whose there are.
 	Citus: `WITH r AS MATERIALIZED (SELECT connection, receipt, kind, client_id, subject_id FROM operator_receipts
 			WHERE (connection, receipt, kind) > ($1, $2, $3) ORDER BY connection, receipt, kind LIMIT $4),
 		held AS MATERIALIZED (SELECT r.connection, r.receipt, r.kind FROM r JOIN payments p ON p.client_id = r.client_id AND p.id = r.subject_id
-				AND p.connection = r.connection AND p.provider_reference = r.receipt WHERE r.kind = 'payment'
+				AND r.connection IN (p.connection, ` + issuerOf("p") + `) AND p.provider_reference = r.receipt WHERE r.kind = 'payment'
 			UNION ALL SELECT r.connection, r.receipt, r.kind FROM r JOIN payouts q ON q.client_id = r.client_id AND q.id = r.subject_id
-				AND q.connection = r.connection AND q.provider_reference = r.receipt WHERE r.kind <> 'payment')
+				AND r.connection IN (q.connection, ` + issuerOf("q") + `) AND q.provider_reference = r.receipt WHERE r.kind <> 'payment')
 		SELECT r.connection, r.receipt, r.kind, r.client_id, r.subject_id, held.kind IS NOT NULL
 		FROM r LEFT JOIN held ON held.connection = r.connection AND held.receipt = r.receipt AND held.kind = r.kind
 		ORDER BY r.connection, r.receipt, r.kind`})
@@ -69,7 +69,8 @@ var verifyReceipts = db.Define(db.SQL{Name: "receipts.verify",
 // These fill in the receipts that an instance of an older version recorded after
 // the migration had filled operator_receipts. A receipt that another subject has
 // is left out; verify finds it. They insert all receipts without a search for
-// missing ones, so there is only one possible plan.
+// missing ones, so there is only one possible plan. Those of aggregators are left
+// out where they are recorded by issuer, which such a version does not run beside.
 var (
 	fillPaymentReceipts = db.Define(db.SQL{Name: "receipts.fillPaymentReceipts",
 		SQLite: fillFromPayments, Citus: fillFromPayments + countInserted})
@@ -77,12 +78,14 @@ var (
 		SQLite: fillFromPayouts, Citus: fillFromPayouts + countInserted})
 )
 
-const fillFromPayments = `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
-		SELECT connection, provider_reference, 'payment', client_id, id FROM payments WHERE provider_reference IS NOT NULL
+var fillFromPayments = `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
+		SELECT connection, provider_reference, 'payment', client_id, id FROM payments p
+		WHERE provider_reference IS NOT NULL AND (CAST($1 AS BIGINT) = 0 OR NOT ` + isAggregated("p") + `)
 		ORDER BY connection, provider_reference, id ON CONFLICT (connection, receipt, kind) DO NOTHING`
 
-const fillFromPayouts = `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
-		SELECT connection, provider_reference, 'payout', client_id, id FROM payouts WHERE provider_reference IS NOT NULL
+var fillFromPayouts = `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
+		SELECT connection, provider_reference, 'payout', client_id, id FROM payouts p
+		WHERE provider_reference IS NOT NULL AND (CAST($1 AS BIGINT) = 0 OR NOT ` + isAggregated("p") + `)
 		ORDER BY connection, provider_reference, id ON CONFLICT (connection, receipt, kind) DO NOTHING`
 
 // countInserted makes Citus count the rows that were inserted. Without it, it counts those
@@ -230,9 +233,9 @@ func (tx *Tx) OperatorCases(ctx context.Context, all bool) ([]*OperatorCase, err
 	})
 }
 
-// Receipt is an operator's own id of a movement of money. On a connection it
-// names one payment, and one payout, of whatever client.
-type Receipt struct{ Connection, Text string }
+// Receipt is an operator's own id of a movement of money. Of one issuer it names
+// one payment, and one payout, of whatever client.
+type Receipt struct{ Issuer, Text string }
 
 // Received is a receipt that a payment or payout has.
 type Received struct {
@@ -245,7 +248,7 @@ type Received struct {
 func (tx *Tx) ReceiptOwners(ctx context.Context, kind till.SubjectKind, receipts []Receipt) (map[Receipt]Ref, error) {
 	args := make([][]any, len(receipts))
 	for i, r := range receipts {
-		args[i] = []any{r.Connection, r.Text, string(kind)}
+		args[i] = []any{r.Issuer, r.Text, string(kind)}
 	}
 	out := make(map[Receipt]Ref)
 	err := tx.db.QueryEach(ctx, selectReceiptOwners, args,
@@ -264,12 +267,12 @@ func (tx *Tx) ReceiptOwners(ctx context.Context, kind till.SubjectKind, receipts
 // the same wait for each other.
 func (tx *Tx) InsertReceipts(ctx context.Context, kind till.SubjectKind, received []Received) error {
 	slices.SortFunc(received, func(a, b Received) int {
-		return cmp.Or(cmp.Compare(a.Connection, b.Connection), cmp.Compare(a.Text, b.Text))
+		return cmp.Or(cmp.Compare(a.Issuer, b.Issuer), cmp.Compare(a.Text, b.Text))
 	})
 	args := make([][]any, len(received))
 	for i := range received {
 		r := &received[i]
-		args[i] = []any{r.Connection, r.Text, string(kind), r.Ref.Client[:], r.Ref.ID[:]}
+		args[i] = []any{r.Issuer, r.Text, string(kind), r.Ref.Client[:], r.Ref.ID[:]}
 	}
 	return tx.db.Defer(insertReceipts, args)
 }
@@ -286,10 +289,10 @@ type VerifyReceipt struct {
 func (tx *Tx) VerifyReceipts(ctx context.Context, after *VerifyReceipt, limit int) ([]*VerifyReceipt, error) {
 	var out []*VerifyReceipt
 	err := tx.db.Query(ctx, verifyReceipts,
-		[]any{after.Connection, after.Text, string(after.Kind), limit}, func(r db.Row) error {
+		[]any{after.Issuer, after.Text, string(after.Kind), limit}, func(r db.Row) error {
 			v := &VerifyReceipt{}
 			out = append(out, v)
-			return r.Scan(&v.Connection, &v.Text, &v.Kind, idDest(&v.Ref.Client), idDest(&v.Ref.ID), boolDest(&v.Had))
+			return r.Scan(&v.Issuer, &v.Text, &v.Kind, idDest(&v.Ref.Client), idDest(&v.Ref.ID), boolDest(&v.Had))
 		})
 	return out, err
 }
@@ -300,8 +303,16 @@ func (s *Store) FillReceipts(ctx context.Context) (n int64, err error) {
 	err = s.UpdateBackground(ctx, func(tx *Tx) error {
 		n = 0
 		tx.db.WithoutTimeout()
+		byIssuer, err := tx.ByIssuer(ctx)
+		if err != nil {
+			return err
+		}
+		leaveOut := 0
+		if byIssuer {
+			leaveOut = 1
+		}
 		for _, fill := range []*db.SQL{fillPaymentReceipts, fillPayoutReceipts} {
-			some, err := tx.db.Exec(ctx, fill)
+			some, err := tx.db.Exec(ctx, fill, leaveOut)
 			if err != nil {
 				return err
 			}

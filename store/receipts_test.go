@@ -54,7 +54,7 @@ func TestTheRecordOfReceiptsIsFilledFromWhatIsThere(t *testing.T) {
 			owners := func() map[store.Receipt]store.Ref {
 				var out map[store.Receipt]store.Ref
 				err := s.View(t.Context(), func(tx *store.Tx) (err error) {
-					out, err = tx.ReceiptOwners(t.Context(), till.SubjectPayment, []store.Receipt{{Connection: storetest.Connection, Text: "SAME"}, {Connection: storetest.Connection, Text: "OWN"}})
+					out, err = tx.ReceiptOwners(t.Context(), till.SubjectPayment, []store.Receipt{{Issuer: storetest.Connection, Text: "SAME"}, {Issuer: storetest.Connection, Text: "OWN"}})
 					return err
 				})
 				if err != nil {
@@ -66,7 +66,7 @@ func TestTheRecordOfReceiptsIsFilledFromWhatIsThere(t *testing.T) {
 			check := func(when string) {
 				t.Helper()
 				got := owners()
-				if got[store.Receipt{Connection: storetest.Connection, Text: "SAME"}] != of(first) || got[store.Receipt{Connection: storetest.Connection, Text: "OWN"}] != of(own) {
+				if got[store.Receipt{Issuer: storetest.Connection, Text: "SAME"}] != of(first) || got[store.Receipt{Issuer: storetest.Connection, Text: "OWN"}] != of(own) {
 					t.Errorf("%s: the receipts belong to %v", when, got)
 				}
 			}

@@ -138,8 +138,9 @@ type VerifyPayment struct {
 	Pending, Processing, Last, Late, Reversed, Updated VerifyEvent // the rows that the six numbers name
 	Attention                                          VerifyEvent // the last one about a person's attention, if there is one
 
-	ReceiptOwner  Ref  // who has its receipt, by the record of receipts; zero if none
-	ReceiptReused bool // it is, or was, on the attention list because another has it
+	Issuer        string // of its receipt
+	ReceiptOwner  Ref    // who has its receipt, by the record of receipts; zero if none
+	ReceiptReused bool   // it is, or was, on the attention list because another has it
 
 	FeeTaken  bool    // the fact that a fee must have; only looked up where one should be
 	TakenBack till.ID // the entry of the fact that a reversal must have, likewise
@@ -172,7 +173,7 @@ const lastAttention = `(SELECT max(a.sequence) FROM attention_events a WHERE a.c
 
 var paymentsToVerify = `SELECT p.id, p.status, p.previous_status, p.amount, p.currency, p.fee, p.document, p.provider_reference,
 		p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
-		p.created_at, p.updated_at, p.expires_at, p.approval_window, p.connection,
+		p.created_at, p.updated_at, p.expires_at, p.approval_window, p.connection, ` + issuerOf("p") + `,
 		p.pending_event, p.processing_event, p.final_event, p.late_event, p.reversed_event, p.updated_event, r.client_id, r.subject_id,
 		CASE WHEN p.provider_reference IS NOT NULL AND (r.subject_id IS NULL OR r.subject_id <> p.id OR r.client_id <> p.client_id) THEN (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.kind = 'receipt_reused') END,
 		CASE WHEN p.fee > 0 THEN (SELECT 1 FROM facts f WHERE f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'fee') END,
@@ -183,7 +184,7 @@ var paymentsToVerify = `SELECT p.id, p.status, p.previous_status, p.amount, p.cu
 			WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END,
 		t.type, t.id, t.amount, t.currency, w.currency, ` + verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `, ` + verifyEventColumns("e5") + `, ` + verifyEventColumns("e6") + `, ` + verifyEventColumns("e7") + `
 		FROM payments p
-		LEFT JOIN operator_receipts r ON r.connection = p.connection AND r.receipt = p.provider_reference AND r.kind = 'payment'
+		` + joinReceipt(till.SubjectPayment) + `
 		LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
 		LEFT JOIN transactions t ON t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1
 		LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id
@@ -208,7 +209,7 @@ func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit i
 		p.ClientID = client
 		dest := []any{idDest(&p.ID), &p.Status, textDest(&p.PreviousStatus), &p.Amount.Minor, &p.Amount.Currency, &p.Fee, &p.Document, textDest(&p.ProviderReference),
 			textDest(&p.FailureReason), textDest(&p.FailureCode), textDest(&p.FailureMessage), intDest(&p.FailureRetryable),
-			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, durationDest(&p.ApprovalWindow), &p.Connection,
+			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, durationDest(&p.ApprovalWindow), &p.Connection, &p.Issuer,
 			&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent), intDest(&p.ReversedEvent), intDest(&p.UpdatedEvent),
 			idDest(&p.ReceiptOwner.Client), idDest(&p.ReceiptOwner.ID), boolDest(&p.ReceiptReused),
 			boolDest(&p.FeeTaken), idDest(&p.TakenBack), boolDest(&p.Scheduled), boolDest(&p.OpenCase), intDest(&p.LastRead),

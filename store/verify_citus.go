@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"regexp"
-	"slices"
 	"strings"
 
 	"till"
@@ -39,15 +38,23 @@ func (tx *Tx) readOwners(ctx context.Context, kind till.SubjectKind, all []*Veri
 	var receipts []Receipt
 	for _, p := range all {
 		if p.ProviderReference != "" {
-			receipts = append(receipts, Receipt{Connection: p.Connection, Text: p.ProviderReference})
+			receipts = append(receipts, Receipt{p.Issuer, p.ProviderReference}, Receipt{p.Connection, p.ProviderReference})
 		}
 	}
 	owners, err := tx.ReceiptOwners(ctx, kind, receipts)
 	for _, p := range all {
-		p.ReceiptOwner = owners[Receipt{Connection: p.Connection, Text: p.ProviderReference}]
+		p.ReceiptOwner = ownerOf(owners, p.Issuer, p.Connection, p.ProviderReference)
 		p.ReceiptReused = p.ReceiptReused && p.ReceiptOwner != Ref{Client: p.ClientID, ID: p.ID}
 	}
 	return err
+}
+
+// ownerOf is joinReceipt of owners that were read.
+func ownerOf(owners map[Receipt]Ref, issuer, connection, text string) Ref {
+	if owner, ok := owners[Receipt{issuer, text}]; ok {
+		return owner
+	}
+	return owners[Receipt{connection, text}]
 }
 
 // verifyPaymentsApart is VerifyPaymentsFast on Citus: f is called when the owners of the
@@ -55,21 +62,25 @@ func (tx *Tx) readOwners(ctx context.Context, kind till.SubjectKind, all []*Veri
 func (tx *Tx) verifyPaymentsApart(ctx context.Context, client till.ID, args []any, f func(p *FastPayment) error) (int, error) {
 	var all []*FastPayment
 	var receipts []Receipt // of the same index; without a text where there is none
+	var sought []Receipt
 	err := tx.db.Query(ctx, selectPaymentsFast, args, func(r db.Row) error {
-		p, text := &FastPayment{}, ""
-		err := r.Scan(append([]any{textDest(&text)}, p.dest()...)...)
-		all, receipts = append(all, p), append(receipts, Receipt{Connection: p.Connection, Text: text})
+		p, receipt := &FastPayment{}, Receipt{}
+		err := r.Scan(append([]any{textDest(&receipt.Text), &receipt.Issuer}, p.dest()...)...)
+		all, receipts = append(all, p), append(receipts, receipt)
+		if receipt.Text != "" {
+			sought = append(sought, receipt, Receipt{p.Connection, receipt.Text})
+		}
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	owners, err := tx.ReceiptOwners(ctx, till.SubjectPayment, slices.DeleteFunc(slices.Clone(receipts), func(r Receipt) bool { return r.Text == "" }))
+	owners, err := tx.ReceiptOwners(ctx, till.SubjectPayment, sought)
 	if err != nil {
 		return 0, err
 	}
 	for i, p := range all {
-		p.Usual = p.Usual && (receipts[i].Text == "" || owners[receipts[i]] == Ref{Client: client, ID: p.ID})
+		p.Usual = p.Usual && (receipts[i].Text == "" || ownerOf(owners, receipts[i].Issuer, p.Connection, receipts[i].Text) == Ref{Client: client, ID: p.ID})
 		if err := f(p); err != nil {
 			return 0, err
 		}

@@ -102,14 +102,14 @@ const namedUpTo = `CASE WHEN p.pending_event <= $1 THEN 1 ELSE 0 END + CASE WHEN
 
 var selectPaymentsFast = db.Define(db.SQL{Name: "verify.paymentsFast",
 	SQLite: paymentsFast,
-	Citus:  verifyOnCitus(strings.Replace(paymentsFast, `SELECT p.id`, `SELECT p.provider_reference, p.id`, 1), "$3")})
+	Citus:  verifyOnCitus(strings.Replace(paymentsFast, `SELECT p.id`, `SELECT p.provider_reference, `+issuerOf("p")+`, p.id`, 1), "$3")})
 
 var paymentsFast = `SELECT p.id, p.created_at, p.updated_at, p.amount, p.currency, p.document, p.connection, ` + namedUpTo + `, (` + usualPayment + `) IS TRUE,
 	(p.status = 'failed' OR p.status = 'expired') AND s.subject_id IS NULL,
 	CASE WHEN (p.status = 'failed' OR p.status = 'expired') AND s.subject_id IS NULL THEN (SELECT max(a.last_at) FROM attempts a
 		WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END
 	FROM payments p
-	LEFT JOIN operator_receipts r ON r.connection = p.connection AND r.receipt = p.provider_reference AND r.kind = 'payment'
+	` + joinReceipt(till.SubjectPayment) + `
 	LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
 	LEFT JOIN transactions t ON t.client_id = p.client_id AND t.payment_id = p.id AND t.money_in = 1
 	LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id

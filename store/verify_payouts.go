@@ -39,7 +39,7 @@ type VerifyPayout struct {
 
 var payoutsToVerify = `SELECT p.id, p.status, p.previous_status, p.amount, p.fee, p.currency, p.document, p.provider_reference,
 		p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
-		p.created_at, p.updated_at, p.expires_at, p.send_window, p.connection,
+		p.created_at, p.updated_at, p.expires_at, p.send_window, p.connection, ` + issuerOf("p") + `,
 		p.pending_event, p.processing_event, p.final_event, p.late_event, r.client_id, r.subject_id,
 		CASE WHEN p.provider_reference IS NOT NULL AND (r.subject_id IS NULL OR r.subject_id <> p.id OR r.client_id <> p.client_id) THEN (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.kind = 'receipt_reused') END,
 		s.subject_id IS NOT NULL,
@@ -49,7 +49,7 @@ var payoutsToVerify = `SELECT p.id, p.status, p.previous_status, p.amount, p.fee
 		m.entry_id, f.entry_id,
 		(SELECT CAST(sum(o.amount) AS BIGINT) FROM postings o WHERE o.client_id = p.client_id AND o.entry_id = m.entry_id AND o.account = 'operator' AND o.connection = p.connection), ` + verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `, ` + verifyEventColumns("e7") + `
 		FROM payouts p
-		LEFT JOIN operator_receipts r ON r.connection = p.connection AND r.receipt = p.provider_reference AND r.kind = 'payout'
+		` + joinReceipt(till.SubjectPayout) + `
 		LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
 		LEFT JOIN facts m ON m.client_id = p.client_id AND m.subject_id = p.id AND m.fact = 'money_out'
 		LEFT JOIN facts f ON f.client_id = p.client_id AND f.subject_id = p.id AND f.fact = 'fee'
@@ -72,7 +72,7 @@ func (tx *Tx) VerifyPayouts(ctx context.Context, client, after till.ID, limit in
 		p.ClientID = client
 		dest := []any{idDest(&p.ID), &p.Status, textDest(&p.PreviousStatus), &p.Amount.Minor, &p.Fee, &p.Amount.Currency, &p.Document, textDest(&p.ProviderReference),
 			textDest(&p.FailureReason), textDest(&p.FailureCode), textDest(&p.FailureMessage), intDest(&p.FailureRetryable),
-			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, durationDest(&p.ApprovalWindow), &p.Connection,
+			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, durationDest(&p.ApprovalWindow), &p.Connection, &p.Issuer,
 			&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent),
 			idDest(&p.ReceiptOwner.Client), idDest(&p.ReceiptOwner.ID), boolDest(&p.ReceiptReused),
 			boolDest(&p.Scheduled), boolDest(&p.OpenCase), intDest(&p.LastRead),

@@ -15,7 +15,7 @@ import (
 //
 //	1  what all releases before the level wrote
 //	2  bytes that a later generation of the installation's secret sealed
-//	3  money in suspense that was given back
+//	3  money in suspense that was given back, and receipts of aggregators by issuer
 const Level = 3
 
 // levelPrefix begins the row that a raised level leaves among the migrations. The row is

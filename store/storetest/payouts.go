@@ -46,9 +46,10 @@ func CreatePayout(tb testing.TB, m *payout.Disburser, client *till.Client, b Bod
 	set(&b.Value, "5000")
 	set(&b.Key, till.NewID(client.CreatedAt).String())
 	set(&b.Reference, "payout")
+	set(&b.Country, "CG")
 	set(&b.Phone, "242061234567")
 	body, err := json.Marshal(map[string]any{
-		"method": "mtn_momo", "country": "CG", "idempotency_key": b.Key, "reference": b.Reference,
+		"method": "mtn_momo", "country": b.Country, "idempotency_key": b.Key, "reference": b.Reference,
 		"amount": map[string]string{"value": b.Value, "currency": "XAF"}, "recipient": map[string]string{"phone": b.Phone},
 	})
 	if err != nil {
