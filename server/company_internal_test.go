@@ -135,6 +135,23 @@ func (o *twoCompanies) knows(when string, p provider.Provider, q provider.Reques
 	}
 }
 
+// doctor returns what 'till doctor' says about the payments or payouts of the connection.
+func (o *twoCompanies) doctor(s *Server, kind string) string {
+	o.t.Helper()
+	ops, err := OpenOperators(s.c.Operators, nil, s.credentials.deps)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	d := &doctor{}
+	d.examineConnection(o.t.Context(), s.store, ops, "pawapay")
+	for _, f := range d.All {
+		if f.Name == "pawapay "+kind && f.Verdict == Wrong {
+			return f.Detail
+		}
+	}
+	return ""
+}
+
 func queryOf(q provider.Request) provider.Query {
 	return provider.Query{Client: q.Client, ID: q.ID, Reference: q.Reference, Method: q.Method, Country: q.Country, Phone: q.Phone, Amount: q.Amount}
 }
@@ -185,6 +202,9 @@ func TestTheTokenOfAnotherCompanyProvesNothing(t *testing.T) {
 
 			s = o.start("")
 			o.refuses("after a restart", side(s), q)
+			if said := o.doctor(s, kind); !strings.Contains(said, `it is the company "Theirs SA", and it should be "Ours SARL"`) {
+				t.Errorf("till doctor says %q", said)
+			}
 			// The right token is taken without another restart.
 			o.token(ownToken)
 			s.credentials.look(t.Context(), true)
