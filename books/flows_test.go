@@ -49,6 +49,13 @@ func TestTroubles(t *testing.T) {
 	saved := func(backup, drill *store.BackupResult) books.Status {
 		return books.Status{At: now, Live: books.Part{Clients: 1}, Verified: sound, Made: old, Backups: map[store.BackupKind]*store.BackupResult{store.KindBackup: backup, store.KindDrill: drill}}
 	}
+	tells := func(codes ...string) (s books.Status) {
+		s.At = now
+		for _, code := range codes {
+			s.Instances = append(s.Instances, &store.Instance{SeenAt: now, Troubles: code})
+		}
+		return s
+	}
 	money := books.Part{Clients: 1, Operators: []*books.OperatorStatus{{State: store.Stopped, Case: "no"}}, Open: []store.OpenByAge{{N: 1, Hour: 1, Day: 1}},
 		Cases: []store.OpenKind{{Count: 1}}, Strays: []store.StraySum{{Count: 1}}, Webhooks: store.WebhookBacklog{Failing: 1}}
 	killed := &store.Instance{SeenAt: now.Add(-time.Minute)}
@@ -69,6 +76,12 @@ func TestTroubles(t *testing.T) {
 		{"an instance that was replaced", books.Status{At: now, Instances: []*store.Instance{killed, {StartedAt: now, SeenAt: now}}}, "", false},
 		{"a suspended client without payouts", books.Status{At: now, Holds: []store.Hold{{Client: till.NewID(1), Cause: store.HoldSuspended}}}, "", false},
 		{"a full disk", books.Status{At: now, DiskSize: 1e9, DiskFree: 1e6}, books.TroubleDisk, true},
+		{"an instance finds its disk full", tells(books.TellsDiskFull), books.TroubleDisk, true},
+		{"a journal that creates wait for fails", tells("certificate_later," + books.TellsJournalStops), books.TroubleJournal, true},
+		{"a journal fails", tells(books.TellsJournal), books.TroubleJournal, false},
+		{"a certificate has ended", tells(books.TellsCertificate, books.TellsCertificateEnded), books.TroubleCertificate, true},
+		{"a certificate ends", tells(books.TellsCertificate), books.TroubleCertificate, false},
+		{"an instance that was killed has told", books.Status{At: now, Instances: []*store.Instance{{SeenAt: now.Add(-time.Minute), Troubles: books.TellsJournal}, {StartedAt: now, SeenAt: now}}}, "", false},
 		{"an instance was killed", books.Status{At: now, Instances: []*store.Instance{killed}}, books.TroubleInstances, false},
 		{"two releases", books.Status{At: now, Instances: []*store.Instance{{SeenAt: now, Version: "1"}, {SeenAt: now, Version: "2"}}}, books.TroubleVersions, false},
 		{"a restore", books.Status{At: now, Restores: []*store.Restore{{At: now}}}, books.TroubleRestored, true},

@@ -296,8 +296,7 @@ func (g *gaugeReader) backups() error {
 	return nil
 }
 
-// troubles says of each trouble that the database knows whether it is there. Of the disk each
-// instance has its own numbers.
+// troubles says of each trouble whether it is there.
 func (g *gaugeReader) troubles() error {
 	s, err := StatusOf(g.ctx, g.tx)
 	if err != nil {
@@ -308,9 +307,7 @@ func (g *gaugeReader) troubles() error {
 		there[t.Name] = 1
 	}
 	for _, name := range TroubleNames() {
-		if name != TroubleDisk {
-			g.add("trouble", there[name], string(name))
-		}
+		g.add("trouble", there[name], string(name))
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func readGenerations(ctx context.Context, tx *store.Tx) (g Generations, err erro
 		return g, err
 	}
 	g.Level, g.Instances, g.At = l.Level, l.Instances, l.At
-	return g, tx.ReadInstanceKeys(ctx, g.Instances)
+	return g, tx.ReadInstanceStates(ctx, g.Instances)
 }
 
 // UsedGeneration returns the number of the generation that seals.

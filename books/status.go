@@ -40,6 +40,16 @@ type Part struct {
 	Suspense  []store.Aside
 	Strays    []store.StraySum
 	Webhooks  store.WebhookBacklog
+
+	UnknownSince till.Time // when what has waited for an operator's word the longest was sent; read by ReadStatus only
+}
+
+// OpenStrays returns how many strays are open.
+func (p *Part) OpenStrays() (n int64) {
+	for _, s := range p.Strays {
+		n += s.Count
+	}
+	return n
 }
 
 // Of returns the part of a mode.
@@ -54,8 +64,10 @@ func (s *Status) Of(mode till.Mode) *Part {
 func ReadStatus(ctx context.Context, s *store.Store) (*Status, error) {
 	st := &Status{}
 	err := s.View(ctx, func(tx *store.Tx) (err error) {
-		st, err = StatusOf(ctx, tx)
-		return err
+		if st, err = StatusOf(ctx, tx); err != nil {
+			return err
+		}
+		return st.readUnknown(ctx, tx)
 	})
 	return st, err
 }
@@ -106,6 +118,22 @@ func (s *Status) readOpen(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
+func (s *Status) readUnknown(ctx context.Context, tx *store.Tx) error {
+	for _, kind := range []till.SubjectKind{till.SubjectPayment, till.SubjectPayout} {
+		sums, err := tx.OpenSums(ctx, kind)
+		if err != nil {
+			return err
+		}
+		for _, o := range sums {
+			p := s.Of(till.ModeOf(o.Connection))
+			if !o.OldestSent.IsZero() && (p.UnknownSince.IsZero() || o.OldestSent < p.UnknownSince) {
+				p.UnknownSince = o.OldestSent
+			}
+		}
+	}
+	return nil
+}
+
 func (s *Status) readCases(ctx context.Context, tx *store.Tx) error {
 	cases, err := tx.OpenKinds(ctx, maxStatusCounted)
 	for _, c := range cases {
@@ -133,8 +161,10 @@ func (s *Status) readHolds(ctx context.Context, tx *store.Tx) (err error) {
 	if s.Restores, err = tx.OpenRestores(ctx); err != nil {
 		return err
 	}
-	s.Instances, err = tx.Instances(ctx)
-	return err
+	if s.Instances, err = tx.Instances(ctx); err != nil {
+		return err
+	}
+	return tx.ReadInstanceStates(ctx, s.Instances)
 }
 
 func (s *Status) readBackups(ctx context.Context, tx *store.Tx) (err error) {

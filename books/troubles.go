@@ -11,13 +11,30 @@ import (
 )
 
 // Limits of what is well. A disk with less free than the hundredth part is as good as full.
+// Backups, drills and archives have some time for a run that is late. So many events, at 50
+// per second, take minutes.
 const (
-	minDiskShare     = 0.01
-	manyEventsBehind = 10_000
-	verifyEvery      = 7 * 24 * time.Hour
-	maxBackupAge     = 26 * time.Hour
-	maxDrillAge      = 8 * 24 * time.Hour
-	maxArchiveAge    = 26 * time.Hour
+	minDiskShare  = 0.01
+	verifyEvery   = 7 * 24 * time.Hour
+	ManyEvents    = 10_000
+	MaxBackupAge  = 26 * time.Hour
+	MaxDrillAge   = 8 * 24 * time.Hour
+	MaxArchiveAge = 26 * time.Hour
+)
+
+// What an instance tells of itself in its row, because nobody else can see it.
+const (
+	TellsDiskFull         = "disk"
+	TellsJournalStops     = "journal_stops" // it fails, and creates wait for it
+	TellsJournal          = "journal"       // it fails, and creates do not wait
+	TellsCertificateEnded = "certificate_ended"
+	TellsCertificate      = "certificate" // it ends soon
+)
+
+// Texts of troubles that /readyz says, too.
+const (
+	DiskFullText     = "the disk of the database is full: payments are refused"
+	JournalStopsText = "the journal cannot be written, and creates wait for it"
 )
 
 // TroubleName names a reason why a person has to look.
@@ -25,21 +42,23 @@ type TroubleName string
 
 // The troubles. Test money is in none of them.
 const (
-	TroubleDisk      TroubleName = "disk"      // the disk of the SQLite file is full
-	TroubleInstances TroubleName = "instances" // one was killed, or cannot write any more
-	TroubleVersions  TroubleName = "versions"  // two releases run side by side
-	TroubleRestored  TroubleName = "restored"  // an old database was put back, and is not released
-	TroubleHeld      TroubleName = "held"      // payouts are held
-	TroubleVerify    TroubleName = "verify"    // the last verification found something
-	TroubleStrays    TroubleName = "strays"    // money names us and nobody has it
-	TroubleOperator  TroubleName = "operator"  // a connection is stopped, or refuses our credentials
-	TroubleOpen      TroubleName = "open"      // something waits for an operator's word for more than an hour
-	TroubleCases     TroubleName = "cases"
-	TroubleWebhooks  TroubleName = "webhooks" // endpoints fail or were disabled, or events wait in thousands
-	TroubleUnproven  TroubleName = "unproven" // no verification in a week
-	TroubleBackup    TroubleName = "backup"   // SQLite: the last one is old, or failed
-	TroubleDrill     TroubleName = "drill"
-	TroubleArchive   TroubleName = "archive" // PostgreSQL does not archive its log
+	TroubleDisk        TroubleName = "disk"        // the disk of the database is full
+	TroubleJournal     TroubleName = "journal"     // an instance cannot write its journal
+	TroubleCertificate TroubleName = "certificate" // the one that an instance serves ends, or has ended
+	TroubleInstances   TroubleName = "instances"   // one was killed, or cannot write any more
+	TroubleVersions    TroubleName = "versions"    // two releases run side by side
+	TroubleRestored    TroubleName = "restored"    // an old database was put back, and is not released
+	TroubleHeld        TroubleName = "held"        // payouts are held
+	TroubleVerify      TroubleName = "verify"      // the last verification found something
+	TroubleStrays      TroubleName = "strays"      // money names us and nobody has it
+	TroubleOperator    TroubleName = "operator"    // a connection is stopped, or refuses our credentials
+	TroubleOpen        TroubleName = "open"        // something waits for an operator's word for more than an hour
+	TroubleCases       TroubleName = "cases"
+	TroubleWebhooks    TroubleName = "webhooks" // endpoints fail or were disabled, or events wait in thousands
+	TroubleUnproven    TroubleName = "unproven" // no verification in a week
+	TroubleBackup      TroubleName = "backup"   // SQLite: the last one is old, or failed
+	TroubleDrill       TroubleName = "drill"
+	TroubleArchive     TroubleName = "archive" // PostgreSQL does not archive its log
 )
 
 // Trouble is a reason why a person has to look.
@@ -56,6 +75,10 @@ var judges = []struct {
 	judge func(s *Status) string
 }{
 	{TroubleDisk, true, diskTrouble},
+	{TroubleJournal, true, told(TellsJournalStops, "", JournalStopsText)},
+	{TroubleJournal, false, told(TellsJournal, TellsJournalStops, "the journal cannot be written: payments are taken and are not in it")},
+	{TroubleCertificate, true, told(TellsCertificateEnded, "", "the certificate is not valid, or there is none yet: clients refuse to connect")},
+	{TroubleCertificate, false, told(TellsCertificate, TellsCertificateEnded, "the certificate ends within a week, and nobody has renewed it")},
 	{TroubleInstances, false, instanceTrouble},
 	{TroubleVersions, false, versionTrouble},
 	{TroubleRestored, true, restoreTrouble},
@@ -68,8 +91,8 @@ var judges = []struct {
 	{TroubleCases, false, caseTrouble},
 	{TroubleWebhooks, false, webhookTrouble},
 	{TroubleUnproven, false, unprovenTrouble},
-	{TroubleBackup, false, func(s *Status) string { return s.backupTrouble(store.KindBackup, maxBackupAge) }},
-	{TroubleDrill, false, func(s *Status) string { return s.backupTrouble(store.KindDrill, maxDrillAge) }},
+	{TroubleBackup, false, func(s *Status) string { return s.backupTrouble(store.KindBackup, MaxBackupAge) }},
+	{TroubleDrill, false, func(s *Status) string { return s.backupTrouble(store.KindDrill, MaxDrillAge) }},
 	{TroubleArchive, false, archiveTrouble},
 }
 
@@ -92,11 +115,31 @@ func (s *Status) Troubles() (out []Trouble) {
 	return out
 }
 
-func diskTrouble(s *Status) string {
-	if s.DiskSize == 0 || float64(s.DiskFree) >= minDiskShare*float64(s.DiskSize) {
+// told returns a judge of what running instances tell: its text if one tells a code and none
+// tells what is worse.
+func told(code, worse, text string) func(*Status) string {
+	return func(s *Status) string {
+		if s.tells(code) && !s.tells(worse) {
+			return text
+		}
 		return ""
 	}
-	return fmt.Sprintf("the disk of the database is full (%d MB are free): payments are refused", s.DiskFree/1e6)
+}
+
+func (s *Status) tells(code string) bool {
+	return code != "" && slices.ContainsFunc(s.Instances, func(i *store.Instance) bool { return i.Running(s.At) && i.Tells(code) })
+}
+
+// DiskFull reports whether a disk is as good as full. One whose size is not known is not.
+func DiskFull(size, free int64) bool {
+	return size > 0 && float64(free) < minDiskShare*float64(size)
+}
+
+func diskTrouble(s *Status) string {
+	if DiskFull(s.DiskSize, s.DiskFree) || s.tells(TellsDiskFull) {
+		return DiskFullText
+	}
+	return ""
 }
 
 // instanceTrouble looks for instances that ended without a word, or cannot write any more. One
@@ -135,8 +178,13 @@ func restoreTrouble(s *Status) string {
 	return fmt.Sprintf("an old database was put back at %s and is not released: payouts are held; see 'till restored --show'", s.Restores[0].At)
 }
 
+// AllHeld reports whether the payouts of all clients are held.
+func (s *Status) AllHeld() bool {
+	return slices.ContainsFunc(s.Holds, func(h store.Hold) bool { return h.Client == store.EveryClient })
+}
+
 func allHeldTrouble(s *Status) string {
-	if !slices.ContainsFunc(s.Holds, func(h store.Hold) bool { return h.Client == store.EveryClient }) {
+	if !s.AllHeld() {
 		return ""
 	}
 	return "the payouts of all clients are held; see 'till payouts held'"
@@ -146,7 +194,7 @@ func allHeldTrouble(s *Status) string {
 // are suspended, unless payouts wait.
 func someHeldTrouble(s *Status) string {
 	held := 0
-	if allHeldTrouble(s) != "" {
+	if s.AllHeld() {
 		return ""
 	}
 	for _, h := range s.Holds {
@@ -168,10 +216,7 @@ func verifyTrouble(s *Status) string {
 }
 
 func strayTrouble(s *Status) string {
-	var n int64
-	for _, sum := range s.Live.Strays {
-		n += sum.Count
-	}
+	n := s.Live.OpenStrays()
 	if n == 0 {
 		return ""
 	}
@@ -212,7 +257,7 @@ func caseTrouble(s *Status) string {
 
 func webhookTrouble(s *Status) string {
 	w := &s.Live.Webhooks
-	if w.Failing+w.Disabled == 0 && w.Behind+w.Retries < manyEventsBehind {
+	if w.Failing+w.Disabled == 0 && w.Behind+w.Retries < ManyEvents {
 		return ""
 	}
 	return fmt.Sprintf("nothing reaches %s, %d more were disabled, and %s", till.Count(w.Failing, "endpoint", "endpoints"), w.Disabled, till.Count(w.Behind+w.Retries, "event waits", "events wait"))
@@ -251,7 +296,7 @@ func archiveTrouble(s *Status) string {
 		return ""
 	case s.ArchiveFailed > s.Archived:
 		return fmt.Sprintf("PostgreSQL has failed to archive its log since %s", s.ArchiveFailed)
-	case s.At.Sub(s.Archived) > maxArchiveAge:
+	case s.At.Sub(s.Archived) > MaxArchiveAge:
 		return "PostgreSQL has archived nothing of its log for a day"
 	}
 	return ""

@@ -145,7 +145,7 @@ var Table = []Metric{
 	{"backup_seconds", Gauge, "", "", "How long the last backup took.", true},
 	{"drill_timestamp_seconds", Gauge, "result", "result: ok, failed", "When a backup was last restored and verified, and when that failed; 0 if there was none. On SQLite only.", true},
 	{"archive_timestamp_seconds", Gauge, "result", "result: ok, failed", "When PostgreSQL last archived a part of its log, and when that last failed; 0 if it never did. On PostgreSQL only.", true},
-	{"trouble", Gauge, "name", "name: those of `till status`, without `disk`", "1 if this trouble of live money is there, as `till status` says.", true},
+	{"trouble", Gauge, "name", "name: those of `till status`", "1 if this trouble of live money is there, as `till status` says.", true},
 	{"gauges_timestamp_seconds", Gauge, "", "", "When the numbers from the books were read.", true},
 
 	{"ready", Gauge, "", "", "1 if /readyz says so: the database answers, its disk is not full, and no journal that creates wait for fails.", false},

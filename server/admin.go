@@ -10,12 +10,13 @@ import (
 	"sync"
 	"time"
 
+	"till/books"
 	"till/store"
 )
 
 // admin serves what is for whoever runs the program, and for machines that watch it:
-// healthz fails if a loop is stuck, readyz if no create can be taken, metrics is for
-// Prometheus, debug/log has the last lines of the log, and debug/pprof shows where time and
+// healthz fails if a loop is stuck, readyz if no create can be taken, status is what 'till
+// status' says, metrics is for Prometheus, debug/log has the last lines of the log, and debug/pprof shows where time and
 // memory go. Health is for everybody, the rest for operators. The command line of pprof is
 // left out: it may hold the database's password.
 func (s *Server) admin() http.Handler {
@@ -38,6 +39,7 @@ func (s *Server) admin() http.Handler {
 		}
 		writeText(w, http.StatusOK, "ready")
 	})
+	mux.Handle("GET /status", s.forOperators(s.serveStatus))
 	mux.Handle("GET /metrics", s.forOperators(s.meter.Handler().ServeHTTP))
 	mux.Handle("GET /debug/log", s.forOperators(s.serveLog))
 	mux.Handle("GET /debug/pprof/", s.forOperators(pprof.Index))
@@ -53,8 +55,8 @@ func (s *Server) admin() http.Handler {
 // Why an instance is not ready: no create can be taken. The texts are told to whoever asks.
 var (
 	errNoDatabase  = errors.New("the database does not answer")
-	errDiskFull    = errors.New("the disk of the database is full")
-	errJournalSync = errors.New("the journal cannot be written, and creates wait for it")
+	errDiskFull    = errors.New(books.DiskFullText)
+	errJournalSync = errors.New(books.JournalStopsText)
 )
 
 // checkReady returns why no create can be taken.
@@ -84,27 +86,30 @@ func (s *Server) checkDatabase() error {
 	return err
 }
 
-// readyCacheTime is how long one check of the database is reused, so that frequent requests
-// cost nothing.
-const readyCacheTime = 250 * time.Millisecond
+// How long what was read is told again, so that frequent requests cost nothing.
+const (
+	readyCacheTime  = 250 * time.Millisecond
+	statusCacheTime = time.Second
+)
 
-// readiness shares one check among concurrent requests.
-type readiness struct {
-	check func() error
+// kept shares one read among concurrent requests.
+type kept[T any] struct {
+	read func() T
+	time time.Duration
 
-	mu  sync.Mutex
-	at  time.Time // when the last check ended
-	err error
+	mu    sync.Mutex
+	at    time.Time // when the last read ended
+	value T
 }
 
-func (r *readiness) get() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.at.IsZero() || time.Since(r.at) >= readyCacheTime {
-		r.err = r.check()
-		r.at = time.Now()
+func (k *kept[T]) get() T {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.at.IsZero() || time.Since(k.at) >= k.time {
+		k.value = k.read()
+		k.at = time.Now()
 	}
-	return r.err
+	return k.value
 }
 
 func writeText(w http.ResponseWriter, status int, text string) {

@@ -21,7 +21,7 @@ func TestTheAdminAddressAnswersThisMachineOrABearer(t *testing.T) {
 	if err := os.WriteFile(file, []byte(adminToken+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	inner := []string{"/metrics", "/debug/log", "/debug/pprof/", "/debug/pprof/heap?debug=1", "/debug/pprof/symbol"}
+	inner := []string{"/metrics", "/status", "/debug/log", "/debug/pprof/", "/debug/pprof/heap?debug=1", "/debug/pprof/symbol"}
 	for _, c := range []struct {
 		about, remote, host, bearer, file string
 		want                              int // of inner
@@ -37,7 +37,8 @@ func TestTheAdminAddressAnswersThisMachineOrABearer(t *testing.T) {
 		{"the bearer", "10.1.0.9:1", "till:8081", adminToken, file, http.StatusOK},
 		{"the bearer of a file that is gone", "10.1.0.9:1", "till:8081", adminToken, file + ".gone", http.StatusUnauthorized},
 	} {
-		s := &Server{c: Config{AdminTokenFile: c.file, LogRing: NewLogRing(&strings.Builder{})}, meter: meter.New(meter.Config{}), ready: &readiness{check: func() error { return nil }}}
+		s := &Server{c: Config{AdminTokenFile: c.file, LogRing: NewLogRing(&strings.Builder{})}, meter: meter.New(meter.Config{}), ready: &kept[error]{read: func() error { return nil }},
+			status: &kept[[]byte]{read: func() []byte { return []byte("{}") }}}
 		ask := func(path string) (int, string) {
 			r := httptest.NewRequest(http.MethodGet, path, nil)
 			r.RemoteAddr, r.Host = c.remote, c.host

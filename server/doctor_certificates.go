@@ -37,26 +37,33 @@ func (d *doctor) examineCertificates(s *Setup, now time.Time) {
 		return
 	}
 	for _, c := range s.Served {
-		if c.Ends.IsZero() {
-			d.add("certificate", Wrong, "the server has none yet, and refuses every connection; look for \"certificate not obtained\" in its log")
-			continue
+		var begins time.Time
+		if !c.Ends.IsZero() {
+			begins = c.Ends.Add(-cmp.Or(c.Life, 3*minCertificateLeft))
 		}
-		d.addCertificate(c.Ends.Add(-cmp.Or(c.Life, 3*minCertificateLeft)), c.Ends, now)
+		d.addCertificate(begins, c.Ends, now)
 	}
 }
 
 func (d *doctor) addCertificate(begins, ends, now time.Time) {
+	v, text := judgeCertificate(begins, ends, now)
+	d.add("certificate", v, "%s", text)
+}
+
+// judgeCertificate says how well a certificate is. One without an end is none.
+func judgeCertificate(begins, ends, now time.Time) (Severity, string) {
 	left, at := ends.Sub(now), ends.UTC().Format(time.RFC3339)
 	switch {
+	case ends.IsZero():
+		return Wrong, "the server has none yet, and refuses every connection; look for \"certificate not obtained\" in its log"
 	case left <= 0:
-		d.add("certificate", Wrong, "it ended at %s: clients refuse to connect; renew it", at)
+		return Wrong, fmt.Sprintf("it ended at %s: clients refuse to connect; renew it", at)
 	case now.Before(begins):
-		d.add("certificate", Wrong, "it is valid from %s on, and not yet; look at the clock", begins.UTC().Format(time.RFC3339))
+		return Wrong, fmt.Sprintf("it is valid from %s on, and not yet; look at the clock", begins.UTC().Format(time.RFC3339))
 	case left < minCertificateLeft && left < ends.Sub(begins)/3:
-		d.add("certificate", Risky, "it ends at %s, in %s, and nobody has renewed it", at, inDays(left))
-	default:
-		d.add("certificate", Fine, "it ends at %s, in %s", at, inDays(left))
+		return Risky, fmt.Sprintf("it ends at %s, in %s, and nobody has renewed it", at, inDays(left))
 	}
+	return Fine, fmt.Sprintf("it ends at %s, in %s", at, inDays(left))
 }
 
 func inDays(left time.Duration) string {

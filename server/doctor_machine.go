@@ -36,15 +36,6 @@ func (d *doctor) examineDisk(database string) {
 	d.addIf("disk", float64(free) < minFreeShare*float64(size), Risky, text, text+"; when it is full, payments are refused")
 }
 
-// ReadStatus reads the status, with the disk of a SQLite file.
-func ReadStatus(ctx context.Context, s *store.Store, database string) (*books.Status, error) {
-	st, err := books.ReadStatus(ctx, s)
-	if err == nil && !store.IsPostgres(database) {
-		st.DiskSize, st.DiskFree, _ = system.DiskSpace(filepath.Dir(database))
-	}
-	return st, err
-}
-
 // examineTroubles adds what the status says and no check has said as loudly.
 func (d *doctor) examineTroubles(ctx context.Context, s *store.Store, database string) error {
 	st, err := ReadStatus(ctx, s, database)

@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"till/books"
 	"till/server"
+	"till/store"
 )
 
 // metrics scrapes a server and returns its series, by name and labels.
@@ -121,12 +123,44 @@ func TestAJournalThatFailsIsTold(t *testing.T) {
 				t.Errorf("a create is answered %d %v %v, want %d", status, v, err, want)
 			}
 			failing("1")
+			r.tells(c.Database, books.TroubleJournal)
+			if status, text := r.admin("/readyz"); sync && (status != http.StatusServiceUnavailable || strings.TrimSpace(text) != books.JournalStopsText) {
+				t.Errorf("/readyz answers %d %s", status, text)
+			}
 			if err := os.Rename(c.Journal+".away", c.Journal); err != nil {
 				t.Fatal(err)
 			}
 			failing("0")
 			r.create("242061234567")
 		})
+	}
+}
+
+// tells waits until the admin address and a command beside the server tell a trouble. The
+// command reads it where the pulse has written it.
+func (r *running) tells(database string, want books.TroubleName) {
+	r.t.Helper()
+	s, err := store.Open(r.t.Context(), store.Config{Path: database, Readers: 1})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer s.Close()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		var here server.StatusJSON
+		if status, body := r.admin("/status"); status != http.StatusOK || json.Unmarshal([]byte(body), &here) != nil {
+			r.t.Fatalf("/status answers %d %s", status, body)
+		}
+		beside, err := server.ReadStatus(r.t.Context(), s, database)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		told := slices.ContainsFunc(beside.Troubles(), func(found books.Trouble) bool { return found.Name == want })
+		if told && slices.Contains(here.Troubles, string(want)) {
+			return
+		}
+		if time.Now().After(end) {
+			r.t.Fatalf("%s is not told: %q here, %t beside", want, here.Troubles, told)
+		}
 	}
 }
 

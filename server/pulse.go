@@ -11,12 +11,12 @@ import (
 // pulseInterval is how often an instance records that it is alive.
 const pulseInterval = 10 * time.Second
 
-// pulse records in the database that this instance is alive, until ctx ends. Then it
-// removes its row: an upgrade need not wait for an instance that has stopped.
+// pulse records in the database that this instance is alive, and what is wrong with it, until
+// ctx ends. Then it removes its row: an upgrade need not wait for an instance that has stopped.
 func (s *Server) pulse(ctx context.Context) {
 	i := store.Instance{ID: s.id, Version: s.c.Version, Level: store.Level, Role: string(s.c.Role), StartedAt: s.store.Now()}
 	loop.Run(ctx, loop.Options{Interval: pulseInterval, Jitter: 0.1, Wake: s.pulses.C(), Step: func(ctx context.Context) time.Duration {
-		i.Generations, i.Sealing = generationsText(s.ring.Generations()), s.ring.Used()
+		i.Generations, i.Sealing, i.Troubles = generationsText(s.ring.Generations()), s.ring.Used(), s.troubles()
 		err := s.store.UpdateBackground(ctx, func(tx *store.Tx) error { return tx.PulseInstance(ctx, &i) })
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("pulse not recorded", "error", err)

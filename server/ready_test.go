@@ -16,7 +16,7 @@ func TestReadinessLooksOnceForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int32
 		var away atomic.Bool
-		r := &readiness{check: func() error {
+		r := &kept[error]{time: readyCacheTime, read: func() error {
 			looks.Add(1)
 			if away.Load() {
 				return errors.New("away")

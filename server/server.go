@@ -76,7 +76,8 @@ type Server struct {
 	tracer  *trace.Tracer   // nil: nothing is traced
 	journal *journal.Writer // nil: there is none
 	loops   loops
-	ready   *readiness
+	ready   *kept[error]
+	status  *kept[[]byte] // in JSON; nil: the database does not answer
 
 	// What the turns have shown of the books, to notice what is new. Only the loop of turns
 	// uses them.
@@ -115,7 +116,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	log, endFaults := countFaults(c.Log)
 	s := &Server{c: c, log: log, id: till.NewID(till.TimeOf(time.Now())), reloads: loop.NewWaker(), pulses: loop.NewWaker()}
-	s.ready = &readiness{check: s.checkReady}
+	s.ready, s.status = &kept[error]{read: s.checkReady, time: readyCacheTime}, &kept[[]byte]{read: s.readStatus, time: statusCacheTime}
 	s.close = sync.OnceValue(s.undo.run)
 	s.undo.push(func() error { endFaults(); return nil }) // the last
 	steps := []func(context.Context) error{

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"till/books"
 	"till/certificates"
 	"till/internal/acmetest"
 	"till/server"
@@ -28,12 +29,18 @@ import (
 // writePair writes a certificate for 127.0.0.1 and its key, and returns the certificate.
 func writePair(t *testing.T, certFile, keyFile string, serial int64) *x509.Certificate {
 	t.Helper()
+	return writePairFrom(t, certFile, keyFile, serial, time.Now().Add(-time.Hour))
+}
+
+// writePairFrom is writePair with a time from which on it is valid.
+func writePairFrom(t *testing.T, certFile, keyFile string, serial int64, begins time.Time) *x509.Certificate {
+	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: begins, NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, k.Public(), k)
@@ -226,4 +233,13 @@ func TestTLSSettingsThatCannotWork(t *testing.T) {
 			refused(t, c, want)
 		})
 	}
+}
+
+// A certificate that ends soon is a trouble, also for a command beside the server.
+func TestACertificateThatEndsIsTold(t *testing.T) {
+	t.Parallel()
+	c := testConfig(t)
+	c.TLSCert, c.TLSKey = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	writePairFrom(t, c.TLSCert, c.TLSKey, 1, time.Now().Add(-90*24*time.Hour))
+	start(t, c).tells(c.Database, books.TroubleCertificate)
 }

@@ -18,7 +18,7 @@ import (
 
 // gaugeStatements are what books.ReadGauges reads beside the statements "gauges.…".
 var gaugeStatements = []string{
-	"cases.countOpenKinds", "operator_cases.selectOpen", "holds.select", "restores.selectOpenRestores", "instances.select", "backups.selectResult", "turns.select",
+	"cases.countOpenKinds", "operator_cases.selectOpen", "holds.select", "restores.selectOpenRestores", "instances.select", "instances.selectStates", "backups.selectResult", "turns.select",
 	"verifications.selectLast", "verifications.selectLastWith",
 }
 

@@ -14,15 +14,15 @@ import (
 )
 
 var pulseInstance = db.Define(db.SQL{Name: "instances.pulse",
-	SQLite: `INSERT INTO instances (id, version, level, role, started_at, seen_at, generations, sealing) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+	SQLite: `INSERT INTO instances (id, version, level, role, started_at, seen_at, generations, sealing, troubles) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		ON CONFLICT (id) DO UPDATE SET version = excluded.version, level = excluded.level, role = excluded.role, seen_at = excluded.seen_at,
-		generations = excluded.generations, sealing = excluded.sealing`})
+		generations = excluded.generations, sealing = excluded.sealing, troubles = excluded.troubles`})
 
 var selectInstances = db.Define(db.SQL{Name: "instances.select",
 	SQLite: `SELECT id, version, level, role, started_at, seen_at FROM instances ORDER BY id LIMIT $1`})
 
-var selectInstanceKeys = db.Define(db.SQL{Name: "instances.selectKeys",
-	SQLite: `SELECT id, generations, sealing FROM instances ORDER BY id LIMIT $1`})
+var selectInstanceStates = db.Define(db.SQL{Name: "instances.selectStates",
+	SQLite: `SELECT id, generations, sealing, troubles FROM instances ORDER BY id LIMIT $1`})
 
 var deleteInstance = db.Define(db.SQL{Name: "instances.delete",
 	SQLite: `DELETE FROM instances WHERE id = $1`})
@@ -51,6 +51,7 @@ type Instance struct {
 
 	Generations string // of the installation's secret, that it holds: "1,2"; "" means the first
 	Sealing     int    // the one that it seals with; 0 means the first
+	Troubles    string // what it alone knows to be wrong, as codes with commas between
 }
 
 // Running reports whether an instance was seen a short time before now.
@@ -61,6 +62,11 @@ func (i *Instance) Holds(generation int) bool {
 	return slices.Contains(strings.Split(i.Generations, ","), strconv.Itoa(generation))
 }
 
+// Tells reports whether an instance has told a code of what is wrong with it.
+func (i *Instance) Tells(code string) bool {
+	return slices.Contains(strings.Split(i.Troubles, ","), code)
+}
+
 // PulseInstance records that an instance is alive, at the time of the transaction, and
 // forgets those that have not been seen for an hour.
 func (tx *Tx) PulseInstance(ctx context.Context, i *Instance) error {
@@ -68,7 +74,7 @@ func (tx *Tx) PulseInstance(ctx context.Context, i *Instance) error {
 	if err := tx.db.Defer(deleteOldInstances, [][]any{{int64(tx.Now().Add(-keepInstance))}}); err != nil {
 		return err
 	}
-	return tx.db.Defer(pulseInstance, [][]any{{i.ID[:], i.Version, i.Level, i.Role, int64(i.StartedAt), int64(i.SeenAt), cmp.Or(i.Generations, "1"), cmp.Or(i.Sealing, 1)}})
+	return tx.db.Defer(pulseInstance, [][]any{{i.ID[:], i.Version, i.Level, i.Role, int64(i.StartedAt), int64(i.SeenAt), cmp.Or(i.Generations, "1"), cmp.Or(i.Sealing, 1), i.Troubles}})
 }
 
 // Instances returns the instances with a pulse within the last hour.
@@ -80,20 +86,20 @@ func (tx *Tx) Instances(ctx context.Context) ([]*Instance, error) {
 	})
 }
 
-// ReadInstanceKeys completes instances by the generations that they hold and seal with. It
-// is apart from Instances, which a start reads before it migrates: an older database does not
-// have these columns.
-func (tx *Tx) ReadInstanceKeys(ctx context.Context, all []*Instance) error {
+// ReadInstanceStates completes instances by the generations that they hold and seal with, and
+// by what is wrong with them. It is apart from Instances, which a start reads before it
+// migrates: an older database does not have these columns.
+func (tx *Tx) ReadInstanceStates(ctx context.Context, all []*Instance) error {
 	by := make(map[till.ID]*Instance, len(all))
 	for _, i := range all {
 		by[i.ID] = i
 	}
-	return tx.db.Query(ctx, selectInstanceKeys, []any{maxInstances}, func(r db.Row) error {
+	return tx.db.Query(ctx, selectInstanceStates, []any{maxInstances}, func(r db.Row) error {
 		var id till.ID
-		var held Instance
-		err := r.Scan(idDest(&id), &held.Generations, &held.Sealing)
+		var state Instance
+		err := r.Scan(idDest(&id), &state.Generations, &state.Sealing, &state.Troubles)
 		if i := by[id]; i != nil {
-			i.Generations, i.Sealing = held.Generations, held.Sealing
+			i.Generations, i.Sealing, i.Troubles = state.Generations, state.Sealing, state.Troubles
 		}
 		return err
 	})

@@ -274,7 +274,7 @@ func (d *fullDisk) isNamed() {
 	if d.otherFault {
 		return
 	}
-	d.isNotReady("the disk of the database is full")
+	d.isNotReady("the disk of the database is full: payments are refused")
 	_, page := d.health("/metrics")
 	for _, want := range []string{`till_db_transactions_total{kind="first",result="unknown_commit"} 0`, `till_db_transactions_total{kind="first",result="unavailable"} 0`, "till_ready 0"} {
 		if !strings.Contains(page, want+"\n") {

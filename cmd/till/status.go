@@ -48,115 +48,9 @@ well, 1 if a person has to look at something, 2 if the database could not be rea
 	return cmd
 }
 
-// statusJSON is the status as the command prints it.
-type statusJSON struct {
-	At       string        `json:"at"`
-	Well     bool          `json:"well"`
-	Troubles []string      `json:"troubles"`
-	partJSON               // live money
-	Test     partJSON      `json:"test"`
-	Verified *verifiedJSON `json:"last_verify"` // null: never
-	Unfilled bool          `json:"sums_unfilled"`
-}
-
-// partJSON is what clients of one mode have.
-type partJSON struct {
-	Operators []operatorStatusJSON `json:"operators"`
-	Open      []openJSON           `json:"open"`
-	Cases     []openCasesJSON      `json:"cases"`
-	Suspense  []suspenseJSON       `json:"suspense"`
-	Webhooks  backlogJSON          `json:"webhooks"`
-}
-
-type operatorStatusJSON struct {
-	Connection   string  `json:"connection"`
-	Kind         string  `json:"kind"`  // payments or payouts
-	State        string  `json:"state"` // passing, stopped, probing
-	Since        *string `json:"since"`
-	RetryAt      *string `json:"retry_at"`
-	Answered     int64   `json:"answered"` // in the last minute
-	Unanswered   int64   `json:"unanswered"`
-	Milliseconds int64   `json:"milliseconds"` // a call that was answered, on average
-	Case         *string `json:"case"`
-}
-
-type openJSON struct {
-	Kind        string `json:"kind"`
-	All         int64  `json:"all"`
-	FiveMinutes int64  `json:"older_than_5_minutes"`
-	Hour        int64  `json:"older_than_1_hour"`
-	Day         int64  `json:"older_than_24_hours"`
-}
-
-type openCasesJSON struct {
-	Kind   string `json:"kind"`
-	Count  int64  `json:"count"`
-	Oldest string `json:"oldest"`
-}
-
-type suspenseJSON struct {
-	Currency string `json:"currency"`
-	Amount   string `json:"amount"` // in minor units
-	Payments int64  `json:"payments"`
-}
-
-type backlogJSON struct {
-	Endpoints int64   `json:"endpoints"`
-	Behind    int64   `json:"events_behind"`
-	Retries   int64   `json:"events_to_send_again"`
-	Failing   int64   `json:"failing"`
-	Since     *string `json:"failing_since"`
-	Disabled  int64   `json:"disabled"`
-}
-
-type verifiedJSON struct {
-	At         string `json:"at"`
-	Problems   int64  `json:"problems"`
-	KeyChecked bool   `json:"audit_key_checked"`
-}
-
-func statusOut(s *books.Status) statusJSON {
-	out := statusJSON{At: s.At.String(), Troubles: []string{}, partJSON: partOut(&s.Live), Test: partOut(&s.Test), Unfilled: s.Unfilled}
-	for _, t := range s.Troubles() {
-		out.Troubles = append(out.Troubles, string(t.Name))
-	}
-	out.Well = len(out.Troubles) == 0
-	if v := s.Verified; v != nil {
-		out.Verified = &verifiedJSON{v.At.String(), v.Problems, v.KeyChecked}
-	}
-	return out
-}
-
-func partOut(p *books.Part) partJSON {
-	b := p.Webhooks
-	out := partJSON{Operators: []operatorStatusJSON{}, Open: []openJSON{}, Cases: []openCasesJSON{}, Suspense: []suspenseJSON{},
-		Webhooks: backlogJSON{b.Endpoints, b.Behind, b.Retries, b.Failing, timeOrNull(b.Since), b.Disabled}}
-	for _, o := range p.Operators {
-		out.Operators = append(out.Operators, operatorStatusJSON{o.Connection, kindOf(o), string(o.State), timeOrNull(o.Since), timeOrNull(o.RetryAt),
-			o.Calls.Answered, o.Calls.Unanswered, o.Calls.MeanLatency().Milliseconds(), textOrNull(o.Case)})
-	}
-	for _, o := range p.Open {
-		out.Open = append(out.Open, openJSON{string(o.Kind), o.N, o.FiveMinutes, o.Hour, o.Day})
-	}
-	for _, c := range p.Cases {
-		out.Cases = append(out.Cases, openCasesJSON{c.Kind, c.Count, c.Oldest.String()})
-	}
-	for _, a := range p.Suspense {
-		out.Suspense = append(out.Suspense, suspenseJSON{a.Currency, minor(a.Minor), a.Payments})
-	}
-	return out
-}
-
-func kindOf(o *books.OperatorStatus) string {
-	if o.Payouts {
-		return "payouts"
-	}
-	return "payments"
-}
-
 func printStatus(w io.Writer, s *books.Status, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, statusOut(s))
+		return printJSON(w, server.StatusOut(s))
 	}
 	printPart(w, s, &s.Live)
 	if s.Test.Clients > 0 {
@@ -203,7 +97,7 @@ func printPart(w io.Writer, s *books.Status, p *books.Part) {
 		if o.Case != "" {
 			text += "; " + o.Case
 		}
-		printf(w, "operators  %s %s: %s\n", o.Connection, kindOf(o), text)
+		printf(w, "operators  %s %s: %s\n", o.Connection, server.OperatorKind(o), text)
 	}
 	if len(p.Open) == 0 {
 		printLine(w, "open       nothing")

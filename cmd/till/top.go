@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,8 +32,11 @@ func newTop() *cobra.Command {
 		Use:   "top",
 		Short: "Watch operators and requests of a running server",
 		Long: `Show once a second what a running server does: a line for requests, one for
-money, and one for each connection. It reads /metrics of the admin address of one
-instance. Use it while something is wrong; dashboards show the past.
+money, and one for each connection. It reads /metrics and /status of the admin address
+of one instance. Use it while something is wrong; dashboards show the past.
+
+The line of money is read from the database each time. If the database does not answer,
+the numbers of the last minute stand there, with their age.
 
 Rates are of the time between two reads. p50 and p95 are how long the operator took
 to answer, in the histogram's steps. DELAY is how late 99 % of the steps began.`,
@@ -80,6 +84,9 @@ func (o *topFlags) run(ctx context.Context, w io.Writer) error {
 		if v.Ready == 0 {
 			v.Why = whyNotReady(ctx, o.admin, o.adminToken)
 		}
+		if err := v.readBooks(ctx, o.admin, o.adminToken); err != nil {
+			v.AgeBecause = err.Error()
+		}
 		if err := o.print(w, v); err != nil || o.once {
 			return err
 		}
@@ -98,11 +105,15 @@ func (o *topFlags) print(w io.Writer, v *topView) error {
 	if v.Ready == 0 {
 		printf(w, "NOT READY: %s\n", v.Why)
 	}
-	age := "nobody has read them yet"
-	if v.Age != nil {
-		age = seconds(max(*v.Age, 0.001)) + " old"
+	age := "now"
+	switch {
+	case v.AgeBecause == "":
+	case v.Age == nil:
+		age = "nobody has read them yet: " + v.AgeBecause
+	default:
+		age = fmt.Sprintf("%s old: %s", seconds(max(*v.Age, 0.001)), v.AgeBecause)
 	}
-	printf(w, "From the books, %s: open %.0f, oldest unknown %s, cases %.0f, strays %.0f, payouts held %.0f; trouble: %s\n\n",
+	printf(w, "From the books (%s): open %.0f, oldest unknown %s, cases %.0f, strays %.0f, payouts held %.0f; trouble: %s\n\n",
 		age, v.Open, seconds(v.OldestUnknown), v.Cases, v.Strays, v.Held, cmp.Or(strings.Join(v.Troubles, ", "), "none"))
 	err := table(w, func(row func(cells ...any)) {
 		row("CONNECTION", "STATE", "CALLS/S", "NO ANSWER/S", "P50", "P95", "IN FLIGHT", "SHORT/S", "CALLBACKS/S", "DELAY", "OLDEST DUE")
@@ -150,6 +161,7 @@ type topView struct {
 	Ready         float64         `json:"ready"`
 	Why           string          `json:"why_not_ready"`
 	Age           *float64        `json:"books_age_seconds"` // of what stands from open to payouts_held; null: nobody has read it
+	AgeBecause    string          `json:"books_age_because"` // why they were not read now; empty: they were
 	Troubles      []string        `json:"troubles"`          // of the same age, as 'till status' names them
 	Connections   []topConnection `json:"connections"`
 }
@@ -202,6 +214,42 @@ func newTopView(before, after *scraped) *topView {
 		})
 	}
 	return v
+}
+
+// readBooks replaces what the metrics say of the books by what the database says now.
+func (v *topView) readBooks(ctx context.Context, admin, tokenFile string) error {
+	body, err := readAdmin(ctx, admin, tokenFile, "/status", maxScrape)
+	if err != nil {
+		return err
+	}
+	var s server.StatusJSON
+	if err := json.Unmarshal(body, &s); err != nil || s.At == "" {
+		return fmt.Errorf("/status of %s is no status", admin)
+	}
+	at, err := time.Parse(time.RFC3339Nano, s.At)
+	if err != nil {
+		return fmt.Errorf("/status of %s is no status", admin)
+	}
+	v.Open, v.OldestUnknown, v.Cases, v.Strays, v.Held, v.Age, v.Troubles = 0, 0, 0, 0, 0, new(float64), s.Troubles
+	for _, p := range []*server.PartJSON{&s.PartJSON, &s.Test} {
+		for _, o := range p.Open {
+			v.Open += float64(o.All)
+		}
+		for _, c := range p.Cases {
+			v.Cases += float64(c.Count)
+		}
+		v.Strays += float64(p.Strays)
+		if p.Unknown == nil {
+			continue
+		}
+		if since, err := time.Parse(time.RFC3339Nano, *p.Unknown); err == nil {
+			v.OldestUnknown = max(v.OldestUnknown, at.Sub(since).Seconds())
+		}
+	}
+	if s.Held {
+		v.Held = 1
+	}
+	return nil
 }
 
 // matches returns a condition: a label is one of some values.
@@ -266,6 +314,8 @@ func readAdmin(ctx context.Context, admin, tokenFile, path string, most int64) (
 		return nil, fmt.Errorf("%s of %s needs the server's token: give it with --admin-token-file", path, admin)
 	case path == "/readyz": // its text says why not
 		return body, nil
+	case resp.StatusCode == http.StatusServiceUnavailable:
+		return nil, errors.New(strings.TrimSpace(string(body[:min(len(body), 200)])))
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%s of %s answers %d", path, admin, resp.StatusCode)
 	case int64(len(body)) > most:

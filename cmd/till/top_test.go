@@ -70,6 +70,11 @@ func TestTopOnce(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/readyz" {
 			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, "the database is away")
+			return
+		}
+		if r.URL.Path == "/status" {
+			w.WriteHeader(http.StatusServiceUnavailable)
 			fmt.Fprintln(w, "the database does not answer")
 			return
 		}
@@ -85,7 +90,7 @@ func TestTopOnce(t *testing.T) {
 	if code := run(t.Context(), []string{"top", "--once", "--every", "100ms", "--admin-listen", address}, &out, &errs); code != 0 {
 		t.Fatal(code, errs.String())
 	}
-	for _, want := range []string{"CONNECTION", "mtn", "stopped", "oldest unknown 20m0s", "2.5s", " old: open 7,", "; trouble: held\n"} {
+	for _, want := range []string{"CONNECTION", "mtn", "stopped", "oldest unknown 20m0s", "2.5s", " old: the database does not answer): open 7,", "; trouble: held\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s is missing in\n%s", want, out.String())
 		}
@@ -95,7 +100,7 @@ func TestTopOnce(t *testing.T) {
 	}
 	away.Store(true)
 	out.Reset()
-	if code := run(t.Context(), []string{"top", "--once", "--every", "100ms", "--admin-listen", address}, &out, &errs); code != 0 || !strings.Contains(out.String(), "NOT READY: the database does not answer\n") {
+	if code := run(t.Context(), []string{"top", "--once", "--every", "100ms", "--admin-listen", address}, &out, &errs); code != 0 || !strings.Contains(out.String(), "NOT READY: the database is away\n") {
 		t.Errorf("without its database: %d\n%s", code, out.String())
 	}
 	out.Reset()
