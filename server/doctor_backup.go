@@ -6,15 +6,9 @@ import (
 	"time"
 
 	"till"
+	"till/books"
 	"till/internal/db/postgres"
 	"till/store"
-)
-
-// How old the last backup and the last drill may be: a day and a week, with some
-// time for a run that is late.
-const (
-	maxBackupAge = 26 * time.Hour
-	maxDrillAge  = 8 * 24 * time.Hour
 )
 
 // examineBackups reports how old the last backup and the last drill are.
@@ -32,8 +26,8 @@ func (d *doctor) examineBackups(ctx context.Context, s *store.Store) error {
 			most time.Duration
 			do   string
 		}{
-			{store.KindBackup, maxBackupAge, "'till backup'"},
-			{store.KindDrill, maxDrillAge, "'till drill --database'"},
+			{store.KindBackup, books.MaxBackupAge, "'till backup'"},
+			{store.KindDrill, books.MaxDrillAge, "'till drill --database'"},
 		} {
 			r, err := tx.BackupResult(ctx, c.kind)
 			if err != nil {
@@ -77,6 +71,6 @@ func (d *doctor) addArchive(h *postgres.Diagnosis, now time.Time) {
 	default:
 		age := now.Sub(h.Archived)
 		said := fmt.Sprintf("the last segment was archived %s ago", age.Round(time.Second))
-		d.addIf("archive", age > maxBackupAge, Risky, said, said+"; set archive_timeout, and look whether archive_command works")
+		d.addIf("archive", age > books.MaxArchiveAge, Risky, said, said+"; set archive_timeout, and look whether archive_command works")
 	}
 }

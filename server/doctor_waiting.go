@@ -11,10 +11,6 @@ import (
 	"till/store"
 )
 
-// manyEvents is a backlog of webhooks that is worth a warning: at 50 per
-// second it takes minutes.
-const manyEvents = 10_000
-
 // examineWaiting reports what waits: cases, suspended money, strays, webhooks.
 func (d *doctor) examineWaiting(ctx context.Context, s *store.Store) error {
 	return s.View(ctx, func(tx *store.Tx) error {
@@ -108,7 +104,7 @@ func (d *doctor) addBacklog(b *store.WebhookBacklog) {
 		text += fmt.Sprintf("; %s disabled because nothing reached them", till.Count(b.Disabled, "more was", "more were"))
 	}
 	v := Fine
-	if b.Failing+b.Disabled > 0 || b.Behind+b.Retries >= manyEvents {
+	if b.Failing+b.Disabled > 0 || b.Behind+b.Retries >= books.ManyEvents {
 		v = Risky
 	}
 	d.add("webhooks", v, "%s", text)
