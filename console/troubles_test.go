@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"till"
+	"till/console/shell"
 	"till/console/words"
 	"till/store"
 	"till/store/storetest"
@@ -21,13 +22,13 @@ func TestTheHouseIsToldEachTrouble(t *testing.T) {
 	w.be(till.RoleAdmin, "en")
 	for _, c := range storetest.Causes(t, config.Path) {
 		word := html.EscapeString(words.For("en").T("house.trouble_" + string(c.Name)))
-		if c.Rows != nil && strings.Contains(w.get(Prefix+"/house"), word) {
+		if c.Rows != nil && strings.Contains(w.get(shell.Prefix+"/house"), word) {
 			t.Fatalf("%s is there before its cause", c.Name)
 		}
 		for _, row := range c.Rows {
 			storetest.Raw(t, config.Path, row)
 		}
-		if !strings.Contains(w.get(Prefix+"/house"), word) {
+		if !strings.Contains(w.get(shell.Prefix+"/house"), word) {
 			t.Errorf("the house is not told %s: %s", c.Name, word)
 		}
 	}
