@@ -52,9 +52,10 @@ func (b *rules) OnFailure(ctx context.Context, p *store.PaymentRow, a *engine.An
 			return b.giveBack(ctx, p, a, "given back outside, by the word of "+a.By)
 		}
 	default:
-		if a.Action != engine.Resolve {
+		if a.Action != engine.Resolve || a.UnlessDecided { // a statement's lines were not looked at one by one
 			if _, suspended := b.suspended[a.Ref]; suspended {
 				b.OpenCase(p, engine.CaseContradiction, "money came in for it, and the operator says "+string(a.Result.Outcome)+" now")
+				a.Unchanged = a.UnlessDecided
 				return nil
 			}
 		}

@@ -113,6 +113,21 @@ func TestMoneyIsGivenBackFromItsLevelOn(t *testing.T) {
 	})
 }
 
+// Who applies a statement has not looked at each of its lines: a line that calls a payment
+// failed gives nothing back that came in for it, and ends nothing.
+func TestAStatementGivesNothingBack(t *testing.T) {
+	t.Parallel()
+	inAside(t, xaf(7000), store.Level, func(w *aside) {
+		line := &engine.Answer{Ref: store.Ref{Client: w.p.ClientID, ID: w.p.ID}, Action: engine.Resolve, Connection: w.p.Connection,
+			Started: w.store.Now(), Ended: w.store.Now(), By: "Awa", Evidence: "line 7", UnlessDecided: true, Result: provider.Result{Outcome: provider.Failed}}
+		w.collector.Apply(w.t.Context(), []*engine.Answer{line})
+		if row := w.row(w.p); line.RecordErr != nil || !line.Unchanged || row.Status.Final() {
+			w.t.Errorf("unchanged %t, %v; it is %s", line.Unchanged, line.RecordErr, row.Status)
+		}
+		w.posted("after the statement", "XAF", 7000, -7000, 0)
+	})
+}
+
 // What is credited was put aside before: it is taken from there first.
 func TestACreditTakesTheMoneyOutOfSuspense(t *testing.T) {
 	t.Parallel()

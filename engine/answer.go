@@ -42,8 +42,8 @@ type Answer struct {
 	// By, Evidence and Digest are set on a person's resolution.
 	By, Evidence string
 	Digest       []byte // SHA-256 of the evidence
-	// UnlessDecided leaves a row alone that has been decided meanwhile, and its cases: the
-	// person has not seen them. Apply sets Unchanged then.
+	// UnlessDecided leaves a row alone that has been decided meanwhile, or for which money
+	// came in that the person has not looked at, and its cases. Apply sets Unchanged then.
 	UnlessDecided, Unchanged bool
 
 	// RecordErr is set by Apply if the answer could not be recorded.

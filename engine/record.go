@@ -211,7 +211,9 @@ func (b *Recording[R]) decide(ctx context.Context, a *Answer, d Rules[R]) error 
 	if err := b.interpret(ctx, row, a, d); err != nil {
 		return err
 	}
-	b.schedule(row, a, t, was)
+	if !a.Unchanged {
+		b.schedule(row, a, t, was)
+	}
 	return nil
 }
 
