@@ -1,0 +1,3 @@
+-- rolling
+-- payouts_issued has taken its place, as with 0084.
+DROP INDEX payouts_receipt;
