@@ -80,6 +80,10 @@ func (c *company) ask(ctx context.Context) error {
 		return fmt.Errorf("it cannot be seen whose account it is: %w", err)
 	}
 	err = c.db.Update(ctx, func(tx *store.Tx) error {
+		// Two instances that ask for the first time must not both keep an answer.
+		if err := tx.LockInstallation(ctx); err != nil {
+			return err
+		}
 		fresh, err := compareCompany(ctx, tx, registeredAs(c.connection, c.kind), c.account, told, agreed)
 		if err != nil || !fresh {
 			return err
