@@ -39,9 +39,11 @@ func (b *Recording[R]) findStrays(ctx context.Context) error {
 			continue
 		}
 		p := row.Subject()
-		keys = append(keys, store.StrayKey{
-			Connection: p.Connection, Reference: b.worker.keys.Reference(p.Ref.Client, p.IdempotencyKey), Subject: p.Ref.ID, Receipt: a.Result.Receipt,
-		})
+		k := store.StrayKey{Connection: p.Connection, Reference: b.worker.keys.Reference(p.Ref.Client, p.IdempotencyKey), Subject: p.Ref.ID}
+		if !p.Aggregated() { // of an aggregator's receipt nobody knows who issued it
+			k.Receipt = a.Result.Receipt
+		}
+		keys = append(keys, k)
 		refs = append(refs, a.Ref)
 	}
 	found, err := b.Tx.StandingStrays(ctx, keys)

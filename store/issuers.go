@@ -71,8 +71,8 @@ func (tx *Tx) ByIssuer(ctx context.Context) (bool, error) {
 	return level >= levelIssuers, err
 }
 
-// OwnersOfReceipt returns which payments, or payouts, have a receipt on a connection: at an
-// aggregator one of each issuer may.
+// OwnersOfReceipt returns which payment, or payout, has a receipt on a connection. At an
+// aggregator a receipt alone does not say whose it is, so there is none.
 func (tx *Tx) OwnersOfReceipt(ctx context.Context, kind till.SubjectKind, connection, text string) (refs []Ref, err error) {
 	account := connection
 	if kind == till.SubjectPayout {
@@ -82,17 +82,12 @@ func (tx *Tx) OwnersOfReceipt(ctx context.Context, kind till.SubjectKind, connec
 	if err != nil {
 		return nil, err
 	}
-	receipts := []Receipt{{connection, text}}
 	if strings.HasPrefix(fingerprint, aggregator) {
-		for _, m := range till.Methods() {
-			for _, k := range m.Markets {
-				receipts = append(receipts, Receipt{issuer(connection, m.Code, k.Country), text})
-			}
-		}
+		return nil, nil
 	}
-	owners, err := tx.ReceiptOwners(ctx, kind, receipts)
+	owners, err := tx.ReceiptOwners(ctx, kind, []Receipt{{connection, text}})
 	for _, ref := range owners {
 		refs = append(refs, ref)
 	}
-	return sortedRefs(refs), err
+	return refs, err
 }
