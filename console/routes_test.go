@@ -25,11 +25,6 @@ func (w *world) address(r *shell.Route, client till.ID, id string) string {
 	return shell.Prefix + path
 }
 
-// route returns a line of the table.
-func route(method, path string) *shell.Route {
-	return &Routes[slices.IndexFunc(Routes, func(r shell.Route) bool { return r.Method == method && r.Path == path })]
-}
-
 // Every route that is a merchant's, with each role, and with a person of
 // another merchant. I11, and what the role table says.
 func TestEveryRouteWithEveryRole(t *testing.T) {
