@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -169,11 +168,3 @@ func caseDetailOut(f *books.CaseDetail) *caseDetailJSON {
 }
 
 func transactionOut(t *ledger.Transaction) json.RawMessage { return books.AppendTransaction(nil, t) }
-
-// digest writes the SHA-256 of evidence, "" if there is none.
-func digest(sum []byte) string {
-	if len(sum) == 0 {
-		return ""
-	}
-	return "sha256:" + hex.EncodeToString(sum)
-}

@@ -2,11 +2,8 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -99,36 +96,6 @@ func reportOperatorCases(cmd *cobra.Command, s *store.Store, asJSON bool) error 
 		}
 	}
 	return err
-}
-
-// checkConnection rejects a name that was never used: all lines would be
-// missing on both sides.
-func checkConnection(ctx context.Context, s *store.Store, name string) error {
-	return s.View(ctx, func(tx *store.Tx) error {
-		known, err := tx.ConnectionFingerprint(ctx, name)
-		if err == nil && known == "" {
-			return noConnection(ctx, tx, name)
-		}
-		return err
-	})
-}
-
-// noConnection is the error that no connection of this name was ever used,
-// with those that were.
-func noConnection(ctx context.Context, tx *store.Tx, name string) error {
-	known, err := tx.Connections(ctx)
-	if err != nil {
-		return err
-	}
-	names := map[string]bool{}
-	for k := range known {
-		names[strings.TrimSuffix(k, books.PayoutSuffix)] = true
-	}
-	list := "none"
-	if len(names) > 0 {
-		list = strings.Join(slices.Sorted(maps.Keys(names)), ", ")
-	}
-	return fmt.Errorf("there is no connection %q here; there are %s", name, list)
 }
 
 func printConnections(w io.Writer, list []*server.ConnectionStatus, asJSON bool) error {

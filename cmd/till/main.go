@@ -20,12 +20,6 @@ import (
 	"till/store"
 )
 
-// The exit codes.
-const (
-	exitRefused = 1 // what was asked was refused, or problems were found
-	exitUnable  = 2 // wrong usage, or it cannot run
-)
-
 func main() {
 	setGCPercent()
 	if len(os.Args) > 1 && (os.Args[1] == "backup" || os.Args[1] == "drill") {
@@ -124,31 +118,6 @@ func group(root *cobra.Command) {
 		}
 	}
 }
-
-// newGroup makes a command that only has subcommands.
-func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   use,
-		Short: short,
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return fmt.Errorf("say what to do: 'till %s --help' shows the commands", use)
-		},
-	}
-	cmd.AddCommand(commands...)
-	return cmd
-}
-
-// oneArg accepts exactly one argument.
-func oneArg(cmd *cobra.Command, args []string) error {
-	if len(args) == 1 {
-		return nil
-	}
-	return fmt.Errorf("there are %d arguments and not one: %s", len(args), cmd.UseLine())
-}
-
-// errProblems means that a command has printed problems.
-var errProblems = errors.New("problems were found")
 
 func exitCode(err error) int {
 	var refused *till.Error

@@ -82,28 +82,3 @@ func table(w io.Writer, rows func(row func(cells ...any))) error {
 	})
 	return t.Flush()
 }
-
-// timeOrNull is a time in JSON, null if it is unset.
-func timeOrNull(t till.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	s := t.String()
-	return &s
-}
-
-// timeOr is a time as text, or a word if it is unset.
-func timeOr(t till.Time, unset string) string {
-	if t.IsZero() {
-		return unset
-	}
-	return t.String()
-}
-
-// textOrNull is a text in JSON, null if it is empty.
-func textOrNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}

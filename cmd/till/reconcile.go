@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/books"
-	"till/internal/escape"
 	"till/server"
 	"till/store"
 )
@@ -270,7 +269,3 @@ func (p *reconcileProgress) compared(at books.Progress) {
 }
 
 func (p *reconcileProgress) applied(done, total int) { p.printf("applied %d of %d", done, total) }
-
-// plainCell makes other people's text safe on a terminal and in a spreadsheet,
-// which would run a formula.
-func plainCell(s string) string { return books.Guard(escape.Text(s)) }

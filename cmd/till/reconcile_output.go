@@ -90,8 +90,6 @@ func (f *findings) found(b *books.Finding) error {
 	return f.csv.Write(f.cells)
 }
 
-func timeText(t till.Time) string { return timeOr(t, "") }
-
 // keep gives the complete file its name.
 func (f *findings) keep() error {
 	if f.file == nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 	_ "time/tzdata" // --zone works on a machine without a zone table
 
@@ -147,8 +145,6 @@ func dayReportOut(r *books.DayReport, scope store.Scope, zone *time.Location) da
 	return out
 }
 
-func minor(n int64) string { return strconv.FormatInt(n, 10) }
-
 type currencyBalance struct {
 	store.Balance
 	suspense, fees int64
@@ -219,20 +215,4 @@ func printDayReport(w io.Writer, r *books.DayReport, scope store.Scope, zone *ti
 			row(b.Currency, major(b.Balance.Balance, b.Currency), major(b.Reserved, b.Currency), major(b.Owed, b.Currency), major(b.suspense, b.Currency), major(b.fees, b.Currency))
 		}
 	})
-}
-
-// major returns an amount in units of its currency, with a point.
-func major(n int64, currency string) string {
-	decimals, _ := till.CurrencyDecimals(currency)
-	sign, digits := "", strconv.FormatInt(n, 10)
-	if n < 0 {
-		sign, digits = "-", digits[1:]
-	}
-	if decimals == 0 {
-		return sign + digits
-	}
-	if len(digits) <= decimals {
-		digits = strings.Repeat("0", decimals+1-len(digits)) + digits
-	}
-	return sign + digits[:len(digits)-decimals] + "." + digits[len(digits)-decimals:]
 }

@@ -3,18 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"till/books"
 	"till/engine"
-	"till/server"
 	"till/store"
 )
 
@@ -69,27 +62,6 @@ func (c *subjectCommands) newResolve() *cobra.Command {
 
 // maxReceipt is how long a receipt may be that a resolution names.
 const maxReceipt = 128
-
-// isPlainLine reports whether a text is 1 to longest printable characters.
-func isPlainLine(text string, longest int) bool {
-	n := utf8.RuneCountInString(text)
-	return 0 < n && n <= longest && utf8.ValidString(text) && strings.TrimSpace(text) == text &&
-		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
-}
-
-// readEvidence reads a file of evidence. Phone numbers in its name are masked.
-func readEvidence(path string) (*books.Evidence, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the evidence: %w", err)
-	}
-	defer f.Close()
-	e, err := books.ReadEvidence(server.Redact(filepath.Base(path)), f)
-	if err != nil {
-		return nil, fmt.Errorf("the evidence %s: %w", path, err)
-	}
-	return e, nil
-}
 
 // printStatus prints what has become of a payment or payout.
 func (c *subjectCommands) printStatus(cmd *cobra.Command, s *store.Store, ref store.Ref, asJSON bool) error {

@@ -19,14 +19,6 @@ import (
 	"till/server"
 )
 
-// The defaults of what both dev and serve have.
-const (
-	defaultListen    = "127.0.0.1:8080"
-	defaultRateLimit = 100
-	defaultTestQuota = 10 << 10 // MiB
-	defaultWindow    = time.Minute
-)
-
 // stepLease is the Lease of what dev and serve start; 0 means the engine's own. Only tests,
 // which kill programs and wait for what they held, set it.
 var stepLease time.Duration
@@ -176,8 +168,6 @@ func parseSample(text string) (int, error) {
 	}
 	return n, nil
 }
-
-const configUsage = "the TOML file of connections and routes (default none)"
 
 // addWebhookFlags adds the flags that limit where webhooks go.
 func addWebhookFlags(cmd *cobra.Command, c *server.Config) {

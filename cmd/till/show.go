@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 
-	"till"
 	"till/books"
 	"till/store"
 )
@@ -42,18 +41,6 @@ func submissionReferences(attempts []*store.Attempt) (out []string) {
 		}
 	}
 	return out
-}
-
-type moneyJSON struct {
-	Value    string `json:"value"`
-	Currency string `json:"currency"`
-}
-
-func moneyOrNull(m till.Money) *moneyJSON {
-	if m.Currency == "" {
-		return nil
-	}
-	return &moneyJSON{m.Value(), m.Currency}
 }
 
 type owingJSON struct {

@@ -145,14 +145,6 @@ func identifiersText(s *store.Stray) string {
 	return strings.Join(out, ", ")
 }
 
-// orDash is a cell of a table, "-" if it is empty.
-func orDash(s *string) string {
-	if s == nil {
-		return "-"
-	}
-	return *s
-}
-
 func printStrays(w io.Writer, strays []*store.Stray, asJSON bool) error {
 	if asJSON {
 		items := make([]strayJSON, len(strays))

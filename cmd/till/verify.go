@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"till"
 	"till/books"
 	"till/server"
 	"till/store"
@@ -211,13 +210,4 @@ func printReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 		printf(w, "and %d more\n", r.Omitted)
 	}
 	return nil
-}
-
-// idOrNull is an id in JSON, null if it is unset.
-func idOrNull(id till.ID) *string {
-	if id.IsZero() {
-		return nil
-	}
-	s := id.String()
-	return &s
 }

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes.
+const (
+	exitRefused = 1 // what was asked was refused, or problems were found
+	exitUnable  = 2 // wrong usage, or it cannot run
+)
+
+// newGroup makes a command that only has subcommands.
+func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return fmt.Errorf("say what to do: 'till %s --help' shows the commands", use)
+		},
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// oneArg accepts exactly one argument.
+func oneArg(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return fmt.Errorf("there are %d arguments and not one: %s", len(args), cmd.UseLine())
+}
+
+// errProblems means that a command has printed problems.
+var errProblems = errors.New("problems were found")
