@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -13,22 +12,25 @@ import (
 // themselves: main opens it, output has the functions that all others print by,
 // progress draws.
 var printers = map[string]string{
-	"main.go": "os.Stdout os.Stderr", "output.go": "fmt.Fprintf fmt.Fprintln fmt.Fprint json.NewEncoder", "progress.go": "fmt.Fprintf fmt.Fprint",
+	"cmd/till/main.go":                  "os.Stdout os.Stderr",
+	"cmd/till/internal/cli/output.go":   "fmt.Fprintf fmt.Fprintln fmt.Fprint json.NewEncoder",
+	"cmd/till/internal/cli/progress.go": "fmt.Fprintf fmt.Fprint",
 }
 
-// TestCommandsPrintByOneWay keeps commands to printf, printLine, table and
-// printJSON, which let no text that somebody else chose forge a line.
+// TestCommandsPrintByOneWay keeps commands to cli.Printf, PrintLine, Table and
+// PrintJSON, which let no text that somebody else chose forge a line.
 func TestCommandsPrintByOneWay(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("cmd/till/*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+	var files []string
+	for folder, all := range sources(t) {
+		if folder == "cmd/till" || strings.HasPrefix(folder, "cmd/till/") {
+			for _, s := range all {
+				files = append(files, s.path)
+			}
+		}
 	}
 	seen := 0
 	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
-		}
 		fset := token.NewFileSet()
 		f, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
 		if err != nil {
@@ -47,8 +49,8 @@ func TestCommandsPrintByOneWay(t *testing.T) {
 				return true
 			}
 			seen++
-			if word := pkg.Name + "." + name; !strings.Contains(" "+printers[filepath.Base(path)]+" ", " "+word+" ") {
-				t.Errorf("%s: %s: print by printf, printLine, table or printJSON of output.go, which keep text on its line", fset.Position(n.Pos()), word)
+			if word := pkg.Name + "." + name; !strings.Contains(" "+printers[path]+" ", " "+word+" ") {
+				t.Errorf("%s: %s: print by cli.Printf, PrintLine, Table or PrintJSON, which keep text on its line", fset.Position(n.Pos()), word)
 			}
 			return true
 		})

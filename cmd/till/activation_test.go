@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"till/cmd/till/internal/cli"
 )
 
 // unit is a service as systemd runs it: the socket is opened before the program, and
@@ -197,7 +199,7 @@ func TestAStopDrains(t *testing.T) {
 	}
 	begun := time.Now()
 	u.await("STOPPING=1", func() bool { return u.has("STOPPING=1") })
-	if code, said := health(); code != exitRefused || said != "stopping" {
+	if code, said := health(); code != cli.ExitRefused || said != "stopping" {
 		t.Errorf("while it drains it is %d %s", code, said)
 	}
 	resp, err := http.Get(u.base + "/openapi.json")
@@ -209,7 +211,7 @@ func TestAStopDrains(t *testing.T) {
 	if err := server.Wait(); err != nil || time.Since(begun) < time.Second {
 		t.Errorf("it ended after %s with %v", time.Since(begun), err)
 	}
-	if code, said := health(); code != exitUnable || !strings.Contains(said, "does not answer") {
+	if code, said := health(); code != cli.ExitUnable || !strings.Contains(said, "does not answer") {
 		t.Errorf("when it has stopped it is %d %s", code, said)
 	}
 }
@@ -235,7 +237,7 @@ func TestASocketOfAnUnknownName(t *testing.T) {
 		}
 		text, _ := io.ReadAll(bufio.NewReader(out))
 		var exit *exec.ExitError
-		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitUnable || !strings.Contains(string(text), want) {
+		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != cli.ExitUnable || !strings.Contains(string(text), want) {
 			t.Errorf("%s: %v: %s", names, err, text)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
@@ -33,7 +34,7 @@ what the client owes.`,
     --amount -500 --currency XAF --reason "credited twice by mistake" --by "Awa N."`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if a.Client, err = parseID(client, "client"); err != nil {
+			if a.Client, err = cli.ParseID(client, "client"); err != nil {
 				return err
 			}
 			if a.ID, err = till.ParseID(id); err != nil || a.ID.IsZero() {
@@ -42,10 +43,10 @@ what the client owes.`,
 			if a.Amount, err = parseSigned(amount, currency); err != nil {
 				return err
 			}
-			if !isPlainLine(a.Reason, maxReason) {
+			if !cli.IsPlainLine(a.Reason, maxReason) {
 				return fmt.Errorf("--reason must say why, in at most %d characters", maxReason)
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				done, err := books.Adjust(cmd.Context(), s, a)
 				if err != nil {
 					return err
@@ -59,13 +60,13 @@ what the client owes.`,
 	f.StringVar(&currency, "currency", "", "the wallet's currency (required)")
 	f.StringVar(&amount, "amount", "", "in minor units: 500 credits, -500 debits (required)")
 	f.StringVar(&a.Reason, "reason", "", "why, for the audit log; the client does not see it (required)")
-	addByFlag(cmd, &a.By, "the person who decides (required)")
+	cli.AddBy(cmd, &a.By, "the person who decides (required)")
 	f.StringVar(&id, "id", "", "a UUID of your own for this adjustment; the same id adjusts once (required)")
 	for _, name := range []string{"client", "currency", "amount", "reason", "by"} {
 		cmd.MarkFlagRequired(name)
 	}
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -86,7 +87,7 @@ func parseSigned(text, currency string) (till.Money, error) {
 func printAdjusted(cmd *cobra.Command, a *books.AdjustResult, asJSON bool) error {
 	w := cmd.OutOrStdout()
 	if asJSON {
-		return printJSON(w, map[string]any{
+		return cli.PrintJSON(w, map[string]any{
 			"adjustment_id": a.ID.String(), "client_id": a.ClientID.String(), "transaction_id": a.EntryID.String(),
 			"amount": a.Amount.Value(), "currency": a.Amount.Currency, "created_at": a.CreatedAt.String(), "made_before": a.Before,
 			"balance": till.Money{Minor: a.Wallet.Balance}.Value(), "owed": till.Money{Minor: a.Wallet.Owed}.Value(),
@@ -96,7 +97,7 @@ func printAdjusted(cmd *cobra.Command, a *books.AdjustResult, asJSON bool) error
 	if a.Before {
 		what = "was made before, nothing was done now"
 	}
-	_, err := printf(w, "adjustment %s of %s %s: %s\nbalance %d %s, owed %d\n", a.ID, a.Amount.Value(), a.Amount.Currency, what,
+	_, err := cli.Printf(w, "adjustment %s of %s %s: %s\nbalance %d %s, owed %d\n", a.ID, a.Amount.Value(), a.Amount.Currency, what,
 		a.Wallet.Balance, a.Amount.Currency, a.Wallet.Owed)
 	return err
 }

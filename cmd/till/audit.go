@@ -10,12 +10,13 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
 func newAudit() *cobra.Command {
 	var client, subject, database string
-	var span period
+	var span cli.Period
 	var asJSON, house bool
 	cmd := &cobra.Command{
 		Use:   "audit",
@@ -32,26 +33,26 @@ log that was rewritten as a whole, keep what 'till audit head' prints.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			id, err := till.House, error(nil)
 			if !house {
-				if id, err = parseID(client, "client"); err != nil {
+				if id, err = cli.ParseID(client, "client"); err != nil {
 					return err
 				}
 			}
 			var f books.AuditFilter
 			if subject != "" {
-				if f.Subject, err = parseID(subject, "payment, payout or endpoint"); err != nil {
+				if f.Subject, err = cli.ParseID(subject, "payment, payout or endpoint"); err != nil {
 					return err
 				}
 			}
-			if f.From, f.To, err = span.read(time.UTC); err != nil {
+			if f.From, f.To, err = span.Read(time.UTC); err != nil {
 				return err
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				w := bufio.NewWriter(cmd.OutOrStdout())
 				err := books.EachAudit(cmd.Context(), s, id, f, func(a *store.AuditRow) error {
 					if asJSON {
-						return printJSON(w, auditOut(a))
+						return cli.PrintJSON(w, auditOut(a))
 					}
-					_, err := printLine(w, auditLine(a))
+					_, err := cli.PrintLine(w, auditLine(a))
 					return err
 				})
 				if err != nil {
@@ -65,11 +66,11 @@ log that was rewritten as a whole, keep what 'till audit head' prints.`,
 	f.StringVar(&client, "client", "", "the client's id")
 	f.BoolVar(&house, "house", false, "the house's own log instead of a client's")
 	f.StringVar(&subject, "subject", "", "only rows about this payment, payout or endpoint")
-	addPeriodFlags(cmd, &span, "only rows", "UTC")
+	cli.AddPeriod(cmd, &span, "only rows", "UTC")
 	cmd.MarkFlagsOneRequired("client", "house")
 	cmd.MarkFlagsMutuallyExclusive("client", "house")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	cmd.AddCommand(newAuditHead())
 	return cmd
 }
@@ -92,19 +93,19 @@ unchanged. The service also writes the heads into its log, once an hour.`,
 			var only till.ID
 			var err error
 			if client != "" {
-				if only, err = parseID(client, "client"); err != nil {
+				if only, err = cli.ParseID(client, "client"); err != nil {
 					return err
 				}
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				w := bufio.NewWriter(cmd.OutOrStdout())
 				err := books.EachHead(cmd.Context(), s, func(h books.AuditHead) bool {
 					switch {
 					case client != "" && h.Client != only:
 					case asJSON:
-						printJSON(w, map[string]any{"client_id": h.Client.String(), "sequence": h.Sequence, "hash": hex.EncodeToString(h.Hash[:]), "head": h.String()})
+						cli.PrintJSON(w, map[string]any{"client_id": h.Client.String(), "sequence": h.Sequence, "hash": hex.EncodeToString(h.Hash[:]), "head": h.String()})
 					default:
-						printLine(w, h.String())
+						cli.PrintLine(w, h.String())
 					}
 					return true
 				})
@@ -116,8 +117,8 @@ unchanged. The service also writes the heads into its log, once an hour.`,
 		},
 	}
 	cmd.Flags().StringVar(&client, "client", "", "only this client, by its id (default all)")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -134,8 +135,8 @@ type auditJSON struct {
 }
 
 func auditOut(a *store.AuditRow) auditJSON {
-	return auditJSON{a.Sequence, a.At.String(), a.Actor, a.Action, idOrNull(a.SubjectID), a.Detail, textOrNull(a.Cause),
-		textOrNull(hex.EncodeToString(a.Evidence))}
+	return auditJSON{a.Sequence, a.At.String(), a.Actor, a.Action, cli.IDOrNull(a.SubjectID), a.Detail, cli.TextOrNull(a.Cause),
+		cli.TextOrNull(hex.EncodeToString(a.Evidence))}
 }
 
 func auditLine(a *store.AuditRow) string {
@@ -150,7 +151,7 @@ func auditLine(a *store.AuditRow) string {
 		line += "  (" + a.Cause + ")"
 	}
 	if len(a.Evidence) > 0 {
-		line += "  " + digest(a.Evidence)
+		line += "  " + cli.Digest(a.Evidence)
 	}
 	return line
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/backup"
+	"till/cmd/till/internal/cli"
 	"till/config"
 	"till/internal/escape"
 	"till/server"
@@ -64,8 +65,8 @@ AWS_ENDPOINT_URL_S3. PostgreSQL has its own tools: see the guide.`,
 	f.BoolVar(&b.hold, "hold", false, "keep this one until a person deletes its .held file, and delete none now")
 	f.StringVar(&b.config, "config", "", "the TOML file whose [backup] says the same")
 	f.StringVar(&b.secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
-	addDatabaseFlag(cmd, &b.database)
-	addJSONFlag(cmd, &b.asJSON)
+	cli.AddDatabase(cmd, &b.database)
+	cli.AddJSON(cmd, &b.asJSON)
 	return cmd
 }
 
@@ -119,7 +120,7 @@ func (b *backupFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := checkFile(b.database); err != nil {
+	if err := cli.CheckFile(b.database); err != nil {
 		return err
 	}
 	return b.save(cmd, place, recipients, keep)
@@ -153,7 +154,7 @@ func (b *backupFlags) place(stdout io.Writer) (backup.Place, error) {
 		if e, ok := stdout.(*escape.Writer); ok {
 			stdout = e.Raw()
 		}
-		if isTerminal(stdout) {
+		if cli.IsTerminal(stdout) {
 			return nil, errors.New("a terminal is no place for a backup: send standard output to a file or a program")
 		}
 		return outputPlace{stdout}, nil
@@ -174,8 +175,8 @@ func (b *backupFlags) save(cmd *cobra.Command, place backup.Place, recipients []
 	defer func() { err = errors.Join(err, s.Close()) }()
 	// Before an upgrade the database is saved by the new program, too.
 	current := s.CheckSchema(ctx) == nil
-	bar := newProgress(cmd.ErrOrStderr(), "pages")
-	src := &backup.Source{Store: s, Program: versionText(), Recipients: recipients, WithHeads: current, Progress: bar.at}
+	bar := cli.NewProgress(cmd.ErrOrStderr(), "pages")
+	src := &backup.Source{Store: s, Program: cli.VersionText(), Recipients: recipients, WithHeads: current, Progress: bar.At}
 	if src.Secret, err = b.secret(ctx, s, len(recipients) > 0, current); err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (b *backupFlags) save(cmd *cobra.Command, place backup.Place, recipients []
 	}
 	name := backup.NameOf(m, len(recipients) > 0)
 	size, err := place.Put(ctx, name.String(), func(w io.Writer) error { return src.Write(ctx, m, w) })
-	bar.end()
+	bar.End()
 	var pruned backup.Pruned
 	if err == nil {
 		pruned, err = b.afterwards(ctx, s, place, name, keep, current)
@@ -220,7 +221,7 @@ func (b *backupFlags) secret(ctx context.Context, s *store.Store, encrypted, cur
 	if !encrypted {
 		return nil, nil
 	}
-	file, err := secretPath(b.database, b.secretFile)
+	file, err := cli.SecretPath(b.database, b.secretFile)
 	if err != nil {
 		return nil, err
 	}
@@ -252,18 +253,18 @@ func (b *backupFlags) print(cmd *cobra.Command, place backup.Place, m *backup.Ma
 		if stayed == nil {
 			stayed = map[backup.Why]int{}
 		}
-		return printJSON(w, map[string]any{
+		return cli.PrintJSON(w, map[string]any{
 			"name": name.String(), "place": place.String(), "taken_at": m.TakenAt, "installation": m.Installation, "bytes": size, "pages": m.Pages,
 			"seconds": took.Seconds(), "encrypted": name.Encrypted, "secret": m.HasSecret(), "deleted": deleted,
-			"held": b.hold, "not_deleted": stayed, "nothing_deleted_because": textOrNull(pruned.Stop),
+			"held": b.hold, "not_deleted": stayed, "nothing_deleted_because": cli.TextOrNull(pruned.Stop),
 		})
 	}
-	printf(w, "Saved the state of %s as %s in %s: %s in %s.\n", m.TakenAt, name, place, megabytes(size), took.Round(100*time.Millisecond))
+	cli.Printf(w, "Saved the state of %s as %s in %s: %s in %s.\n", m.TakenAt, name, place, megabytes(size), took.Round(100*time.Millisecond))
 	if !m.HasSecret() {
-		printLine(w, "It is not encrypted, so the installation's secret is not in it: keep till.secret elsewhere, or name a --recipient.")
+		cli.PrintLine(w, "It is not encrypted, so the installation's secret is not in it: keep till.secret elsewhere, or name a --recipient.")
 	}
 	if b.hold {
-		printf(w, "It is held: it stays until a person deletes %s%s.\n", name, backup.Held)
+		cli.Printf(w, "It is held: it stays until a person deletes %s%s.\n", name, backup.Held)
 	}
 	printPruned(w, pruned)
 	return nil

@@ -7,13 +7,14 @@ import (
 	"slices"
 
 	"till/backup"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
 // afterwards marks a new backup as held, or deletes what need not be kept.
 func (b *backupFlags) afterwards(ctx context.Context, s *store.Store, place backup.Place, name backup.Name, keep backup.Keep, current bool) (backup.Pruned, error) {
 	if b.hold {
-		return backup.Pruned{}, backup.SetMark(ctx, place, name, backup.Held, "kept by "+actor())
+		return backup.Pruned{}, backup.SetMark(ctx, place, name, backup.Held, "kept by "+cli.Actor())
 	}
 	if keep == (backup.Keep{}) {
 		return backup.Pruned{}, nil
@@ -67,13 +68,13 @@ func pruneGuard(ctx context.Context, s *store.Store, current bool) (g backup.Gua
 // printPruned says what was deleted, and what stayed that --keep would delete.
 func printPruned(w io.Writer, p *backup.Pruned) {
 	if len(p.Removed) > 0 {
-		printf(w, "%s deleted.\n", count(len(p.Removed), "older backup was", "older backups were"))
+		cli.Printf(w, "%s deleted.\n", cli.Count(len(p.Removed), "older backup was", "older backups were"))
 	}
 	if p.Stop != "" {
-		printf(w, "No backup was deleted: %s.\n", p.Stop)
+		cli.Printf(w, "No backup was deleted: %s.\n", p.Stop)
 	}
 	for _, why := range slices.Sorted(maps.Keys(p.Stayed)) {
-		printf(w, "%s kept beyond --keep: %s.%s\n", count(p.Stayed[why], "backup was", "backups were"), why, stayedHints[why])
+		cli.Printf(w, "%s kept beyond --keep: %s.%s\n", cli.Count(p.Stayed[why], "backup was", "backups were"), why, stayedHints[why])
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/backup"
+	"till/cmd/till/internal/cli"
 	"till/store/storetest"
 )
 
@@ -39,7 +40,7 @@ func TestKeepDeletesNoGoodBackup(t *testing.T) {
 	there := func(why string, names ...string) {
 		t.Helper()
 		for _, n := range names {
-			if !exists(filepath.Join(b.place, n)) {
+			if !cli.Exists(filepath.Join(b.place, n)) {
 				t.Fatalf("%s: %s was deleted", why, n)
 			}
 		}
@@ -48,7 +49,7 @@ func TestKeepDeletesNoGoodBackup(t *testing.T) {
 	storetest.Raw(t, b.database, `UPDATE wallets SET balance = balance + 1 WHERE last_sequence > 0`)
 	b.must(0, keep...)
 	there("the newer one has the damage, and nobody knows it yet", first)
-	b.must(exitRefused, "verify", "--database", b.database)
+	b.must(cli.ExitRefused, "verify", "--database", b.database)
 	old := []string{b.older(first, 30), b.older(first, 10)}
 	b.must(0, "drill", filepath.Join(b.place, first), "--identity", b.identity)
 	out := b.must(0, keep...)
@@ -60,7 +61,7 @@ func TestKeepDeletesNoGoodBackup(t *testing.T) {
 	b.must(0, "verify", "--database", b.database)
 	out = b.must(0, append(keep, "--hold")...)
 	there("one is held", append(old, first)...)
-	if held := b.must(0, append(keep, "--json")...); !strings.Contains(out, ".held") || !strings.Contains(held, old[1]) || exists(filepath.Join(b.place, old[1])) {
+	if held := b.must(0, append(keep, "--json")...); !strings.Contains(out, ".held") || !strings.Contains(held, old[1]) || cli.Exists(filepath.Join(b.place, old[1])) {
 		t.Errorf("a drilled backup is newer than %s, and it is not deleted: %s%s", old[1], out, held)
 	}
 	there("the newest of its hour", old[0], first)
@@ -68,7 +69,7 @@ func TestKeepDeletesNoGoodBackup(t *testing.T) {
 	// An older backup is put back: those that are newer have what was lost.
 	newer := files(t, b.place)
 	folder := filepath.Join(b.dir, "new")
-	out = b.must(exitRefused, "restore", filepath.Join(b.place, first), "--identity", b.identity, "--database", filepath.Join(folder, "till.db"))
+	out = b.must(cli.ExitRefused, "restore", filepath.Join(b.place, first), "--identity", b.identity, "--database", filepath.Join(folder, "till.db"))
 	if name, _ := backup.ParseName(first); !strings.Contains(out, "The installation is "+name.Installation+":") {
 		t.Errorf("the restore does not say whose backup it is: %s", out)
 	}

@@ -17,6 +17,7 @@ import (
 	"till"
 	"till/backup"
 	"till/bench/seed"
+	"till/cmd/till/internal/cli"
 	"till/server"
 	"till/store"
 	"till/store/storetest"
@@ -175,13 +176,13 @@ func TestKilledBackups(t *testing.T) {
 	b.must(0, b.backup()...)
 	for _, name := range files(t, b.place) {
 		archive := strings.TrimSuffix(name, string(backup.Drilled))
-		if !strings.HasSuffix(archive, ".tar.gz.age") || !exists(filepath.Join(b.place, archive)) {
+		if !strings.HasSuffix(archive, ".tar.gz.age") || !cli.Exists(filepath.Join(b.place, archive)) {
 			t.Errorf("a killed backup has left %s", name)
 		}
 	}
 
 	folder := filepath.Join(b.dir, "new")
-	takes = b.took(exitRefused, b.restore(folder))
+	takes = b.took(cli.ExitRefused, b.restore(folder))
 	for range kills {
 		if err := os.RemoveAll(folder); err != nil {
 			t.Fatal(err)
@@ -190,13 +191,13 @@ func TestKilledBackups(t *testing.T) {
 			cut++
 		}
 		database := filepath.Join(folder, "till.db")
-		if !exists(database) {
-			b.must(exitRefused, b.restore(folder)...)
+		if !cli.Exists(database) {
+			b.must(cli.ExitRefused, b.restore(folder)...)
 		}
 		if got := strings.Join(files(t, folder), " "); got != "till.db till.db.lock till.secret" {
 			t.Errorf("after a restore there are %s", got)
 		}
-		err := withDatabase(t.Context(), database, func(s *store.Store) error {
+		err := cli.WithDatabase(t.Context(), database, func(s *store.Store) error {
 			return s.View(t.Context(), func(tx *store.Tx) error {
 				if marked, err := tx.Restoring(t.Context()); err != nil || !marked {
 					t.Errorf("the database is there and is not marked as restored (%v)", err)
@@ -248,7 +249,7 @@ func backupOnAFullDisk(t *testing.T) {
 	b.must(0, b.backup()...)
 	before := files(t, b.place)
 	fill()
-	if code, out := b.till(b.backup()...); code != exitUnable || !strings.Contains(out, "no space left on device") || !strings.Contains(out, "earlier ones are as they were") {
+	if code, out := b.till(b.backup()...); code != cli.ExitUnable || !strings.Contains(out, "no space left on device") || !strings.Contains(out, "earlier ones are as they were") {
 		t.Errorf("on a full disk it ends with %d: %s", code, out)
 	}
 	if out := b.must(0, "doctor", "--database", b.database); !strings.Contains(out, "the last one failed") {
@@ -265,7 +266,7 @@ func backupOnAFullDisk(t *testing.T) {
 	mount(t, small, 1<<20)
 	folder := filepath.Join(small, "data")
 	for _, args := range [][]string{b.restore(folder), {"drill", b.place, "--identity", b.identity, "--work", small}} {
-		if code, out := b.till(args...); code != exitUnable || !strings.Contains(out, "no space left on device") || strings.Contains(out, "damaged") {
+		if code, out := b.till(args...); code != cli.ExitUnable || !strings.Contains(out, "no space left on device") || strings.Contains(out, "damaged") {
 			t.Errorf("%s on a full disk ends with %d: %s", args[0], code, out)
 		}
 	}
@@ -300,19 +301,19 @@ func TestABackupBesideAServer(t *testing.T) {
 	b.must(0, b.backup()...)
 	// A restore in the place of the running server is refused.
 	code, out := b.till("restore", b.place, "--identity", b.identity, "--database", b.database)
-	if code != exitUnable || !strings.Contains(out, "another till server is using") {
+	if code != cli.ExitUnable || !strings.Contains(out, "another till server is using") {
 		t.Errorf("a restore into the running server's folder ends with %d: %s", code, out)
 	}
 	stop()
 	<-done
 	folder := filepath.Join(dir, "new")
-	b.must(exitRefused, b.restore(folder)...)
+	b.must(cli.ExitRefused, b.restore(folder)...)
 	verifyHere(t, filepath.Join(folder, "till.db"))
 	for _, id := range answered {
 		b.must(0, "payment", "show", id, "--database", filepath.Join(folder, "till.db"))
 	}
 	other := newSaved(t, 10)
-	if code, out := other.till("drill", b.place, "--identity", b.identity, "--database", other.database); code != exitUnable || !strings.Contains(out, "no backup of the installation") {
+	if code, out := other.till("drill", b.place, "--identity", b.identity, "--database", other.database); code != cli.ExitUnable || !strings.Contains(out, "no backup of the installation") {
 		t.Errorf("a drill of another's backups ends with %d: %s", code, out)
 	}
 }

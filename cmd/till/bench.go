@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"till/cmd/till/internal/cli"
 	"till/internal/dev/loadgen"
 )
 
@@ -34,7 +35,7 @@ client's payments would ask people for money.`,
 				return errors.New("--api-key must be the key of a test client (till_test_...)")
 			}
 			l.Progress = func(r loadgen.OpenResult) {
-				printf(cmd.ErrOrStderr(), "%3.0f s  %d of %d accepted  %.0f/s  p50 %s  p99 %s%s\n", r.Elapsed.Seconds(),
+				cli.Printf(cmd.ErrOrStderr(), "%3.0f s  %d of %d accepted  %.0f/s  p50 %s  p99 %s%s\n", r.Elapsed.Seconds(),
 					r.Accepted, r.Due, r.Rate(), round(r.Latency.Quantile(0.5)), round(r.Latency.Quantile(0.99)), failures(&r))
 			}
 			r, err := l.Run(cmd.Context())
@@ -45,18 +46,18 @@ client's payments would ask people for money.`,
 				return err
 			}
 			if r.Accepted < r.Due {
-				return errProblems
+				return cli.ErrProblems
 			}
 			return nil
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.BaseURL, "base-url", "http://"+defaultListen+"/v1", "the URL of the API, ending in /v1")
+	f.StringVar(&l.BaseURL, "base-url", "http://"+cli.DefaultListen+"/v1", "the URL of the API, ending in /v1")
 	f.StringVar(&l.APIKey, "api-key", "", "the key of a test client (required; better given as TILL_API_KEY)")
 	f.Float64Var(&l.Rate, "rate", 100, fmt.Sprintf("requests per second, at most %d", loadgen.MaxRate))
 	f.DurationVar(&l.Duration, "duration", 10*time.Second, fmt.Sprintf("how long the load lasts, at most %v", loadgen.MaxTime))
 	f.IntVar(&l.Connections, "connections", 64, fmt.Sprintf("how many connections to use, at most %d", loadgen.MaxConnections))
-	addJSONFlag(cmd, &asJSON)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -72,7 +73,7 @@ func printBench(w io.Writer, l *loadgen.Open, r *loadgen.OpenResult, asJSON bool
 		for _, p := range benchQuantiles {
 			latency[p.name] = millis(r.Latency.Quantile(p.q))
 		}
-		return printJSON(w, struct {
+		return cli.PrintJSON(w, struct {
 			Rate      float64            `json:"rate"`
 			Achieved  float64            `json:"achieved_rate"`
 			Seconds   float64            `json:"seconds"`
@@ -83,8 +84,8 @@ func printBench(w io.Writer, l *loadgen.Open, r *loadgen.OpenResult, asJSON bool
 			LatencyMs map[string]float64 `json:"latency_ms"`
 		}{l.Rate, r.Rate(), r.Elapsed.Seconds(), r.Due, r.Sent, r.Accepted, r.Failures, latency})
 	}
-	return table(w, func(row func(...any)) {
-		row("due", fmt.Sprintf("%s, %g per second over %s", count(r.Due, "request", "requests"), l.Rate, count(l.Connections, "connection", "connections")))
+	return cli.Table(w, func(row func(...any)) {
+		row("due", fmt.Sprintf("%s, %g per second over %s", cli.Count(r.Due, "request", "requests"), l.Rate, cli.Count(l.Connections, "connection", "connections")))
 		row("accepted", fmt.Sprintf("%d, %.1f per second", r.Accepted, r.Rate()))
 		for _, status := range slices.Sorted(maps.Keys(r.Failures)) {
 			row("failed", fmt.Sprintf("%d: %s", r.Failures[status], status))

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"till/cmd/till/internal/cli"
 	"till/server"
 	"till/store"
 )
@@ -19,18 +20,18 @@ reserve of a payout that waits. The client receives payout.cancelled.
 A payout that may have been sent is refused. Till checks it until the operator
 decides it.`,
 		Example: `  till payout cancel 0197a3d2-5b20-7d11-8c4e-0a9b7c6d5e4f --reason "client closed the order" --by "Awa N."`,
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkReason(reason); err != nil {
+			if err := cli.CheckReason(reason); err != nil {
 				return err
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				ref, err := payoutCommands.find(cmd.Context(), s, args[0], client)
 				if err != nil {
 					return err
 				}
-				err = withProcessors(cmd, s, database, secretFile, func(d processors) error {
-					_, err := d.payouts.CancelFor(cmd.Context(), ref, by, server.Redact(reason))
+				err = cli.WithProcessors(cmd, s, database, secretFile, func(d cli.Processors) error {
+					_, err := d.Payouts.CancelFor(cmd.Context(), ref, by, server.Redact(reason))
 					return err
 				})
 				if err != nil {
@@ -41,13 +42,13 @@ decides it.`,
 		},
 	}
 	f := cmd.Flags()
-	addByFlag(cmd, &by, "the person who decides (required)")
+	cli.AddBy(cmd, &by, "the person who decides (required)")
 	f.StringVar(&reason, "reason", "", "why, for the audit log (required)")
 	f.StringVar(&client, "client", "", "the client's id, to find the payout faster")
 	f.StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
 	cmd.MarkFlagRequired("by")
 	cmd.MarkFlagRequired("reason")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }

@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/ledger"
 	"till/store"
 )
@@ -22,7 +23,7 @@ type caseDetailJSON struct {
 	Attempts     []attemptJSON     `json:"attempts"`
 	Events       []eventJSON       `json:"events"`
 	Transactions []json.RawMessage `json:"transactions"`
-	Aside        *moneyJSON        `json:"put_aside"`
+	Aside        *cli.Money        `json:"put_aside"`
 	Audit        []auditJSON       `json:"audit"`
 	Others       []caseJSON        `json:"other_cases"`
 }
@@ -77,24 +78,24 @@ func subjectOut(p store.Subject) *subjectJSON {
 	return &subjectJSON{
 		Status: p.Status, Resolution: string(p.Resolution.State), Value: p.Amount.Value(), Currency: p.Amount.Currency,
 		Fee: till.Money{Minor: p.Fee, Currency: p.Amount.Currency}.Value(), Method: p.Method, Country: p.Country, Phone: till.MaskPhone(p.Phone),
-		Connection: p.Connection, Reference: textOrNull(p.Reference), ProviderReference: textOrNull(*p.ProviderReference),
-		FailureReason: textOrNull(string(*p.FailureReason)), CreatedAt: p.CreatedAt.String(), UpdatedAt: p.UpdatedAt.String(),
-		ExpiresAt: p.ExpiresAt.String(), NextCheckAt: timeOrNull(p.Resolution.NextCheckAt),
+		Connection: p.Connection, Reference: cli.TextOrNull(p.Reference), ProviderReference: cli.TextOrNull(*p.ProviderReference),
+		FailureReason: cli.TextOrNull(string(*p.FailureReason)), CreatedAt: p.CreatedAt.String(), UpdatedAt: p.UpdatedAt.String(),
+		ExpiresAt: p.ExpiresAt.String(), NextCheckAt: cli.TimeOrNull(p.Resolution.NextCheckAt),
 	}
 }
 
 func printCaseDetail(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, caseDetailOut(f))
+		return cli.PrintJSON(w, caseDetailOut(f))
 	}
-	return table(w, func(row func(...any)) {
+	return cli.Table(w, func(row func(...any)) {
 		row("case", f.ID)
 		row("client", f.ClientID)
 		row("kind", f.Kind)
 		row("what", f.Detail)
 		row("opened", f.OpenedAt)
 		if !f.ClosedAt.IsZero() {
-			row("closed", fmt.Sprintf("%s by %s: %s %s", f.ClosedAt, f.ClosedBy, f.Reason, digest(f.Evidence)))
+			row("closed", fmt.Sprintf("%s by %s: %s %s", f.ClosedAt, f.ClosedBy, f.Reason, cli.Digest(f.Evidence)))
 		}
 		if f.RemainingCause != "" {
 			row("stands", f.RemainingCause)
@@ -105,7 +106,7 @@ func printCaseDetail(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 			row("event", fmt.Sprintf("%s  %d %s", e.CreatedAt, e.Sequence, e.Kind))
 		}
 		for _, a := range f.Audit {
-			row("audit", fmt.Sprintf("%s  %d %s: %s %s %s", a.At, a.Sequence, a.Actor, a.Action, a.Detail, digest(a.Evidence)))
+			row("audit", fmt.Sprintf("%s  %d %s: %s %s %s", a.At, a.Sequence, a.Actor, a.Action, a.Detail, cli.Digest(a.Evidence)))
 		}
 		for _, c := range f.Others {
 			row("also", fmt.Sprintf("%s  %s: %s", c.ID, c.Kind, c.Detail))
@@ -126,7 +127,7 @@ func subjectRows(f *books.CaseDetail, row func(...any)) {
 		row("endpoint", e.ID)
 		row("url", e.URL)
 		row("enabled", e.Enabled)
-		row("failing since", timeOr(e.FailingSince, "-"))
+		row("failing since", cli.TimeOr(e.FailingSince, "-"))
 	}
 }
 
@@ -141,13 +142,13 @@ func subjectFieldRows(p store.Subject, row func(...any)) {
 	row("failure", *p.FailureReason)
 	row("created", p.CreatedAt)
 	row("updated", *p.UpdatedAt)
-	row("next check", timeOr(p.Resolution.NextCheckAt, "-"))
+	row("next check", cli.TimeOr(p.Resolution.NextCheckAt, "-"))
 }
 
 func caseDetailOut(f *books.CaseDetail) *caseDetailJSON {
 	out := &caseDetailJSON{
-		caseJSON: caseOut(f.Case), Stands: textOrNull(f.RemainingCause), Payment: paymentOut(f.Payment), Payout: payoutOut(f.Payout), Attempts: attemptsOut(f.Attempts),
-		Aside: moneyOrNull(f.Suspended), Events: []eventJSON{}, Transactions: []json.RawMessage{}, Audit: []auditJSON{}, Others: []caseJSON{},
+		caseJSON: caseOut(f.Case), Stands: cli.TextOrNull(f.RemainingCause), Payment: paymentOut(f.Payment), Payout: payoutOut(f.Payout), Attempts: attemptsOut(f.Attempts),
+		Aside: cli.MoneyOrNull(f.Suspended), Events: []eventJSON{}, Transactions: []json.RawMessage{}, Audit: []auditJSON{}, Others: []caseJSON{},
 	}
 	if f.Endpoint != nil {
 		out.Endpoint = append(f.Endpoint.AppendJSON(nil), '}')

@@ -13,6 +13,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/engine"
 	"till/server"
 	"till/store"
@@ -48,11 +49,11 @@ connection are printed first; with --json they are in 'till connections'.`,
 			}
 			if client != "" {
 				var err error
-				if f.Client, err = parseID(client, "client"); err != nil {
+				if f.Client, err = cli.ParseID(client, "client"); err != nil {
 					return err
 				}
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				if err := findAfter(cmd.Context(), s, after, &f); err != nil {
 					return err
 				}
@@ -61,7 +62,7 @@ connection are printed first; with --json they are in 'till connections'.`,
 					return err
 				}
 				if len(cases) == limit {
-					printf(cmd.ErrOrStderr(), "till: %s shown; those after: --after %s\n", count(limit, "case is", "cases are"), cases[limit-1].ID)
+					cli.Printf(cmd.ErrOrStderr(), "till: %s shown; those after: --after %s\n", cli.Count(limit, "case is", "cases are"), cases[limit-1].ID)
 				}
 				if err := reportOperatorCases(cmd, s, asJSON); err != nil {
 					return err
@@ -80,8 +81,8 @@ connection are printed first; with --json they are in 'till connections'.`,
 	f.BoolVar(&all, "all", false, "list open and closed cases, newest first")
 	f.IntVar(&limit, "limit", 200, fmt.Sprintf("how many to list, at most %d", books.MaxCases))
 	f.StringVar(&after, "after", "", "list from after this case: the last id of the page before")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	cmd.MarkFlagsMutuallyExclusive("closed", "all")
 	cmd.AddCommand(newCaseShow(), newCaseResolve())
 	return cmd
@@ -99,7 +100,7 @@ func findAfter(ctx context.Context, s *store.Store, text string, f *store.CaseFi
 	if text == "" {
 		return nil
 	}
-	id, err := parseID(text, "case")
+	id, err := cli.ParseID(text, "case")
 	if err != nil {
 		return err
 	}
@@ -130,8 +131,8 @@ type caseJSON struct {
 func caseOut(c *store.Case) caseJSON {
 	out := caseJSON{
 		CaseID: c.ID.String(), ClientID: c.ClientID.String(), SubjectID: c.SubjectID.String(), Kind: c.Kind, Detail: c.Detail,
-		OpenedAt: c.OpenedAt.String(), ClosedAt: timeOrNull(c.ClosedAt), ClosedBy: textOrNull(c.ClosedBy), Reason: textOrNull(c.Reason),
-		Evidence: textOrNull(hex.EncodeToString(c.Evidence)),
+		OpenedAt: c.OpenedAt.String(), ClosedAt: cli.TimeOrNull(c.ClosedAt), ClosedBy: cli.TextOrNull(c.ClosedBy), Reason: cli.TextOrNull(c.Reason),
+		Evidence: cli.TextOrNull(hex.EncodeToString(c.Evidence)),
 	}
 	switch {
 	case c.Payout:
@@ -148,20 +149,20 @@ func printCases(w io.Writer, cases []*store.Case, asJSON bool) error {
 		for i, c := range cases {
 			items[i] = caseOut(c)
 		}
-		return printJSON(w, map[string]any{"items": items})
+		return cli.PrintJSON(w, map[string]any{"items": items})
 	}
 	if len(cases) == 0 {
-		_, err := printLine(w, "There are no cases.")
+		_, err := cli.PrintLine(w, "There are no cases.")
 		return err
 	}
-	return table(w, func(row func(...any)) {
+	return cli.Table(w, func(row func(...any)) {
 		row("CASE", "OPENED", "CLOSED", "KIND", "ABOUT", "WHAT")
 		for _, c := range cases {
 			about := c.SubjectID.String()
 			if c.Payout {
 				about = "payout " + about
 			}
-			row(c.ID, c.OpenedAt, timeOr(c.ClosedAt, "-"), c.Kind, about, c.Detail)
+			row(c.ID, c.OpenedAt, cli.TimeOr(c.ClosedAt, "-"), c.Kind, about, c.Detail)
 		}
 	})
 }
@@ -178,11 +179,11 @@ decide.`,
 		Example: `  till cases show 0197a3d2-6c31-7e22-9d5f-1bac8d7e6f50`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0], "case")
+			id, err := cli.ParseID(args[0], "case")
 			if err != nil {
 				return err
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				f, err := books.CaseDetailOf(cmd.Context(), s, id)
 				if err != nil {
 					return err
@@ -191,8 +192,8 @@ decide.`,
 			})
 		},
 	}
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -208,16 +209,16 @@ If the cause of the case is still there, the case opens again.`,
 		Example: `  till cases resolve 0197a3d2-6c31-7e22-9d5f-1bac8d7e6f50 --reason "customer was refunded" --by "Awa N."`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0], "case")
+			id, err := cli.ParseID(args[0], "case")
 			if err != nil {
 				return err
 			}
-			if err := checkReason(reason); err != nil {
+			if err := cli.CheckReason(reason); err != nil {
 				return err
 			}
 			act := books.CaseAction{By: by, Reason: server.Redact(reason)}
 			if evidence != "" {
-				shown, err := readEvidence(evidence)
+				shown, err := cli.ReadEvidence(evidence)
 				if err != nil {
 					return err
 				}
@@ -225,33 +226,33 @@ If the cause of the case is still there, the case opens again.`,
 			} else if cmd.Flags().Changed("evidence") {
 				return errors.New("--evidence must name a file")
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				f, err := books.ResolveCase(cmd.Context(), s, id, act)
 				if err != nil {
 					return err
 				}
 				if f.RemainingCause != "" {
-					printLine(cmd.ErrOrStderr(), "till: the cause still stands: "+f.RemainingCause)
+					cli.PrintLine(cmd.ErrOrStderr(), "till: the cause still stands: "+f.RemainingCause)
 				}
 				w := cmd.OutOrStdout()
 				if asJSON {
-					return printJSON(w, struct {
+					return cli.PrintJSON(w, struct {
 						caseJSON
 						Stands *string `json:"cause_stands"`
-					}{caseOut(f.Case), textOrNull(f.RemainingCause)})
+					}{caseOut(f.Case), cli.TextOrNull(f.RemainingCause)})
 				}
-				_, err = printf(w, "case %s: closed\n", f.ID)
+				_, err = cli.Printf(w, "case %s: closed\n", f.ID)
 				return err
 			})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&reason, "reason", "", "how the case ended (required)")
-	addByFlag(cmd, &by, "the person who decides (required)")
+	cli.AddBy(cmd, &by, "the person who decides (required)")
 	f.StringVar(&evidence, "evidence", "", "the file with the evidence, at most 64 MiB; its SHA-256 is recorded")
 	cmd.MarkFlagRequired("reason")
 	cmd.MarkFlagRequired("by")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }

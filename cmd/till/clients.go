@@ -8,12 +8,13 @@ import (
 
 	"till"
 	"till/account"
+	"till/cmd/till/internal/cli"
 	"till/config"
 	"till/store"
 )
 
 func newClient() *cobra.Command {
-	return newGroup("client", "Create and manage clients", newClientCreate(), newClientList(), newClientMethods(), newClientFees(),
+	return cli.NewGroup("client", "Create and manage clients", newClientCreate(), newClientList(), newClientMethods(), newClientFees(),
 		newClientSuspend("suspend", "suspended", "Suspend a client", suspendHelp, (*account.Accounts).Suspend),
 		newClientSuspend("resume", "resumed", "Resume a suspended client", resumeHelp, (*account.Accounts).Resume))
 }
@@ -29,19 +30,19 @@ or system that shall have its own wallets. The key is shown only once.`,
 		Example: `  till client create --name "Marché Total" --mode live`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
-				c, key, err := account.New(s, nil).CreateClient(cmd.Context(), name, till.Mode(mode), actor())
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
+				c, key, err := account.New(s, nil).CreateClient(cmd.Context(), name, till.Mode(mode), cli.Actor())
 				if err != nil {
 					return err
 				}
 				w := cmd.OutOrStdout()
 				if asJSON {
-					return printJSON(w, struct {
+					return cli.PrintJSON(w, struct {
 						ClientID string `json:"client_id"`
 						APIKey   string `json:"api_key"`
 					}{c.ID.String(), key})
 				}
-				_, err = printf(w, "client   %s\nAPI key  %s\n\nThe key is not shown again.\n", c.ID, key)
+				_, err = cli.Printf(w, "client   %s\nAPI key  %s\n\nThe key is not shown again.\n", c.ID, key)
 				return err
 			})
 		},
@@ -49,8 +50,8 @@ or system that shall have its own wallets. The key is shown only once.`,
 	cmd.Flags().StringVar(&name, "name", "", "the client's name (required)")
 	cmd.Flags().StringVar(&mode, "mode", string(till.Test), "test (served by the sandbox) or live")
 	cmd.MarkFlagRequired("name")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -74,7 +75,7 @@ a client's id.`,
 		Example: `  till client list`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				items := []clientJSON{}
 				err := s.EachClient(cmd.Context(), func(c *till.Client) (bool, error) {
 					items = append(items, clientJSON{c.ID.String(), c.Name, c.Mode, c.Suspended, c.CreatedAt.String()})
@@ -87,16 +88,16 @@ a client's id.`,
 			})
 		},
 	}
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
 func printClients(w io.Writer, items []clientJSON, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, map[string]any{"items": items})
+		return cli.PrintJSON(w, map[string]any{"items": items})
 	}
-	return table(w, func(row func(...any)) {
+	return cli.Table(w, func(row func(...any)) {
 		row("CLIENT", "MODE", "STATE", "CREATED", "NAME")
 		for _, c := range items {
 			state := "active"
@@ -130,27 +131,27 @@ func newClientSuspend(verb, done, short, long string, act func(*account.Accounts
 		Short:   short,
 		Long:    long,
 		Example: "  till client " + verb + " 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11",
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0], "client")
+			id, err := cli.ParseID(args[0], "client")
 			if err != nil {
 				return err
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
-				if err := act(account.New(s, nil), cmd.Context(), id, actor()); err != nil {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
+				if err := act(account.New(s, nil), cmd.Context(), id, cli.Actor()); err != nil {
 					return err
 				}
 				w := cmd.OutOrStdout()
 				if asJSON {
-					return printJSON(w, map[string]any{"client_id": id.String(), "suspended": verb == "suspend"})
+					return cli.PrintJSON(w, map[string]any{"client_id": id.String(), "suspended": verb == "suspend"})
 				}
-				_, err := printf(w, "client %s: %s\n", id, done)
+				_, err := cli.Printf(w, "client %s: %s\n", id, done)
 				return err
 			})
 		},
 	}
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -181,16 +182,16 @@ func newClientMethods() *cobra.Command {
 		Long: `Show the payment methods that a client may use, or enable and disable some. Use
 it when a client signs a contract for another operator.`,
 		Example: `  till client methods 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --enable airtel_money`,
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0], "client")
+			id, err := cli.ParseID(args[0], "client")
 			if err != nil {
 				return err
 			}
 			if err := extendMethods(configFile); err != nil {
 				return err
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				if err := changeMethods(cmd.Context(), s, id, enable, disable); err != nil {
 					return err
 				}
@@ -200,10 +201,10 @@ it when a client signs a contract for another operator.`,
 				}
 				w := cmd.OutOrStdout()
 				if asJSON {
-					return printJSON(w, map[string]any{"client_id": id.String(), "methods": codes})
+					return cli.PrintJSON(w, map[string]any{"client_id": id.String(), "methods": codes})
 				}
 				for _, code := range codes {
-					printLine(w, code)
+					cli.PrintLine(w, code)
 				}
 				return nil
 			})
@@ -212,20 +213,20 @@ it when a client signs a contract for another operator.`,
 	cmd.Flags().StringSliceVar(&enable, "enable", nil, "methods to enable, by their codes, separated by commas")
 	cmd.Flags().StringSliceVar(&disable, "disable", nil, "methods to disable, by their codes, separated by commas")
 	addMethodsFlag(cmd, &configFile)
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
 func changeMethods(ctx context.Context, s *store.Store, id till.ID, enable, disable []string) error {
 	accounts := account.New(s, nil)
 	for _, code := range enable {
-		if err := accounts.EnableMethod(ctx, id, code, true, actor()); err != nil {
+		if err := accounts.EnableMethod(ctx, id, code, true, cli.Actor()); err != nil {
 			return err
 		}
 	}
 	for _, code := range disable {
-		if err := accounts.EnableMethod(ctx, id, code, false, actor()); err != nil {
+		if err := accounts.EnableMethod(ctx, id, code, false, cli.Actor()); err != nil {
 			return err
 		}
 	}

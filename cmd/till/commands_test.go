@@ -13,6 +13,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/store"
 	"till/store/storetest"
 	"till/webhook"
@@ -99,7 +100,7 @@ func (h *hostileBooks) try(line string) {
 		args = append(args, "--database", h.database)
 	}
 	var out, errs bytes.Buffer
-	if code := run(h.t.Context(), args, &out, &errs); code > exitRefused {
+	if code := run(h.t.Context(), args, &out, &errs); code > cli.ExitRefused {
 		h.t.Errorf("till %s ends with %d: %s", line, code, errs.String())
 	}
 }

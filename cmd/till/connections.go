@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/server"
 	"till/store"
 )
@@ -27,7 +28,7 @@ never used, and the addresses that operators call back.`,
 		Example: `  till connections --config till.toml`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), setup.Database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), setup.Database, func(s *store.Store) error {
 				list, err := server.ListConnections(cmd.Context(), s, &setup)
 				if err != nil {
 					return err
@@ -36,16 +37,16 @@ never used, and the addresses that operators call back.`,
 			})
 		},
 	}
-	addDatabaseFlag(cmd, &setup.Database)
+	cli.AddDatabase(cmd, &setup.Database)
 	cmd.Flags().StringVar(&setup.SecretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
 	addOperatorFlags(cmd, &setup.Config, &setup.BaseURL)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
 // addOperatorFlags adds --config and --base-url.
 func addOperatorFlags(cmd *cobra.Command, configFile, baseURL *string) {
-	cmd.Flags().StringVar(configFile, "config", "", configUsage)
+	cmd.Flags().StringVar(configFile, "config", "", cli.ConfigUsage)
 	cmd.Flags().StringVar(baseURL, "base-url", "", "the URL at which operators reach the API, ending in /v1, as for 'till serve'")
 }
 
@@ -72,8 +73,8 @@ type operationJSON struct {
 }
 
 func connectionOut(c *server.ConnectionStatus) *connectionJSON {
-	out := &connectionJSON{Name: c.Name, Operator: textOrNull(c.Operator), Configured: c.Configured, Payments: c.Payments, Payouts: c.Payouts,
-		State: string(c.State), RetryAt: timeOrNull(c.RetryAt), Operations: []operationJSON{}, CallbackURL: textOrNull(c.CallbackURL), Case: textOrNull(c.Case)}
+	out := &connectionJSON{Name: c.Name, Operator: cli.TextOrNull(c.Operator), Configured: c.Configured, Payments: c.Payments, Payouts: c.Payouts,
+		State: string(c.State), RetryAt: cli.TimeOrNull(c.RetryAt), Operations: []operationJSON{}, CallbackURL: cli.TextOrNull(c.CallbackURL), Case: cli.TextOrNull(c.Case)}
 	for _, o := range c.Operations {
 		out.Operations = append(out.Operations, operationJSON{o.Name, o.Answered, o.Unanswered, o.AuthRefused, o.MeanLatency().Milliseconds()})
 	}
@@ -90,9 +91,9 @@ func reportOperatorCases(cmd *cobra.Command, s *store.Store, asJSON bool) error 
 	})
 	for _, c := range cases {
 		if asJSON {
-			printf(cmd.ErrOrStderr(), "till: the connection %s: %s\n", c.Connection, c.Detail)
+			cli.Printf(cmd.ErrOrStderr(), "till: the connection %s: %s\n", c.Connection, c.Detail)
 		} else if err == nil {
-			_, err = printf(cmd.OutOrStdout(), "The connection %s, since %s: %s.\n", c.Connection, c.OpenedAt, c.Detail)
+			_, err = cli.Printf(cmd.OutOrStdout(), "The connection %s, since %s: %s.\n", c.Connection, c.OpenedAt, c.Detail)
 		}
 	}
 	return err
@@ -104,13 +105,13 @@ func printConnections(w io.Writer, list []*server.ConnectionStatus, asJSON bool)
 		for i, c := range list {
 			items[i] = connectionOut(c)
 		}
-		return printJSON(w, map[string]any{"items": items})
+		return cli.PrintJSON(w, map[string]any{"items": items})
 	}
 	if len(list) == 0 {
-		_, err := printLine(w, "There are no connections.")
+		_, err := cli.PrintLine(w, "There are no connections.")
 		return err
 	}
-	err := table(w, func(row func(...any)) {
+	err := cli.Table(w, func(row func(...any)) {
 		row("CONNECTION", "OPERATOR", "STATE", "LAST MINUTE", "CASE")
 		for _, c := range list {
 			row(c.Name, cmp.Or(c.Operator, "-"), c.State, operations(c.Operations), cmp.Or(c.Case, "-"))
@@ -118,7 +119,7 @@ func printConnections(w io.Writer, list []*server.ConnectionStatus, asJSON bool)
 	})
 	for _, c := range list {
 		if err == nil && c.CallbackURL != "" {
-			_, err = printf(w, "%s calls %s\n", c.Name, c.CallbackURL)
+			_, err = cli.Printf(w, "%s calls %s\n", c.Name, c.CallbackURL)
 		}
 	}
 	return err

@@ -13,13 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
+	"till/cmd/till/internal/cli"
 	"till/server"
 	"till/store"
 	"till/webhook"
 )
 
 func newDev() *cobra.Command {
-	c := server.Config{Version: versionText(), Lease: stepLease}
+	c := server.Config{Version: cli.VersionText(), Lease: stepLease}
 	var data, role, format, level, operators, faults string
 	var asJSON, insecure, docs bool
 	var traces traceFlags
@@ -96,11 +97,11 @@ that you see whether your program asks each customer once. The words are the fla
 	f.StringVar(&data, "data", "./till-data", "the folder that holds the data")
 	f.StringVar(&operators, "operators", "", "'simulated' connects a live demo client to all simulated operators (default none)")
 	f.StringVar(&faults, "faults", "", "fail on purpose, as \"lose-answers=20% slow=2s:5%\" (default none)")
-	f.StringVar(&c.Listen, "listen", defaultListen, "address to serve the API on; port 0 takes a free one")
+	f.StringVar(&c.Listen, "listen", cli.DefaultListen, "address to serve the API on; port 0 takes a free one")
 	f.BoolVar(&insecure, "insecure-listen", false, "allow --listen on an address that other machines reach, in plain HTTP and with a demo key")
 	f.BoolVar(&docs, "docs", true, "serve the pages for developers at /docs/; --docs=false leaves them out")
-	f.StringVar(&c.Database, "database", "", databaseUsage+" (default till.db in the data folder)")
-	f.StringVar(&c.SandboxPath, "sandbox", "", sandboxUsage)
+	f.StringVar(&c.Database, "database", "", cli.DatabaseUsage+" (default till.db in the data folder)")
+	f.StringVar(&c.SandboxPath, "sandbox", "", cli.SandboxUsage)
 	f.DurationVar(&c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")
 	f.StringVar(&role, "role", string(server.RoleAll), "all, api (serves requests only) or worker (calls operators only)")
 	f.Float64Var(&c.RateLimit, "rate-limit", defaultRateLimit, "requests per second for each client; 0 for no limit")
@@ -145,7 +146,7 @@ func announce(w io.Writer, s *server.Server, base, data, database string, asJSON
 		live = l.APIKey
 	}
 	if asJSON {
-		return printJSON(w, ready{BaseURL: base, APIKey: d.APIKey, ClientID: d.ClientID.String(), ConsoleURL: textOrNull(s.DemoConsole()), LiveAPIKey: live})
+		return cli.PrintJSON(w, ready{BaseURL: base, APIKey: d.APIKey, ClientID: d.ClientID.String(), ConsoleURL: cli.TextOrNull(s.DemoConsole()), LiveAPIKey: live})
 	}
 	if live != "" {
 		live = "\n  Live key      " + live + "   (simulated operators)"
@@ -161,9 +162,9 @@ func announce(w io.Writer, s *server.Server, base, data, database string, asJSON
 	if database == "" {
 		where = "   (with the database's URL in TILL_DATABASE)"
 	}
-	typed := func(command string) trustedText { return trustedText(asTyped(command, runtime.GOOS)) }
+	typed := func(command string) cli.TrustedText { return cli.TrustedText(asTyped(command, runtime.GOOS)) }
 	pay := fmt.Sprintf(payByCurl, base, d.APIKey, newUUID())
-	_, err := printf(w, `Till is ready.
+	_, err := cli.Printf(w, `Till is ready.
 
   Base address  %[1]s
   API key       %[2]s   (client Demo, test mode)%[7]s%[10]s
@@ -185,9 +186,9 @@ To pay out of the wallet, POST /payouts with a key that may; this one may not:
   till key create --client %[5]s --scopes payouts:read,payouts:write%[6]s
 
 Stop with Ctrl-C.
-`, base, d.APIKey, typed(pay), data, d.ClientID, where, trustedText(live),
+`, base, d.APIKey, typed(pay), data, d.ClientID, where, cli.TrustedText(live),
 		typed("curl -s '"+base+"/payments?limit=1' -H 'X-Api-Key: "+d.APIKey+"'"),
-		typed("curl -s "+base+"/wallets -H 'X-Api-Key: "+d.APIKey+"'"), trustedText(link))
+		typed("curl -s "+base+"/wallets -H 'X-Api-Key: "+d.APIKey+"'"), cli.TrustedText(link))
 	return err
 }
 

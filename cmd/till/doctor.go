@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"till/cmd/till/internal/cli"
 	"till/server"
 )
 
@@ -33,7 +34,7 @@ stops money, 2 if the check failed.`,
 		Example: `  till doctor --config till.toml`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkFile(setup.Database); err != nil {
+			if err := cli.CheckFile(setup.Database); err != nil {
 				return err
 			}
 			if setup.Certificate == "" && b.admin != "" {
@@ -54,12 +55,12 @@ stops money, 2 if the check failed.`,
 				return err
 			}
 			if found.Worst() == server.Wrong {
-				return errProblems
+				return cli.ErrProblems
 			}
 			return nil
 		},
 	}
-	addDatabaseFlag(cmd, &setup.Database)
+	cli.AddDatabase(cmd, &setup.Database)
 	cmd.Flags().StringVar(&setup.SecretFile, "secret-file", "", "the file of the installation's secret, to check that it fits the database")
 	cmd.Flags().StringVar(&setup.Listen, "listen", "", "the address that 'till serve' listens on, to check who can reach it")
 	addOperatorFlags(cmd, &setup.Config, &setup.BaseURL)
@@ -70,7 +71,7 @@ stops money, 2 if the check failed.`,
 	f.StringVar(&setup.AdminTokenFile, "admin-token-file", "", adminTokenUsage)
 	f.BoolVar(&b.profiles, "profiles", false, "add profiles of memory and goroutines to --bundle")
 	f.BoolVar(&b.verify, "verify", false, "add the proof of the books to --bundle; it reads the whole database")
-	addJSONFlag(cmd, &asJSON)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -85,15 +86,15 @@ func printFindings(w io.Writer, found *server.Findings, asJSON bool) error {
 		for i, f := range found.All {
 			checks[i] = check{f.Name, f.Verdict.String(), f.Detail}
 		}
-		return printJSON(w, map[string]any{"healthy": found.Worst() != server.Wrong, "checks": checks})
+		return cli.PrintJSON(w, map[string]any{"healthy": found.Worst() != server.Wrong, "checks": checks})
 	}
-	err := table(w, func(row func(cells ...any)) {
+	err := cli.Table(w, func(row func(cells ...any)) {
 		for _, f := range found.All {
 			row(f.Verdict, f.Name, f.Detail)
 		}
 	})
 	if err == nil {
-		_, err = printLine(w, verdictOf(found))
+		_, err = cli.PrintLine(w, verdictOf(found))
 	}
 	return err
 }

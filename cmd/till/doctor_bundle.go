@@ -25,6 +25,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/server"
 	"till/store"
 )
@@ -99,8 +100,8 @@ func (b *bundle) write(cmd *cobra.Command, found *server.Findings) error {
 	rand.Read(b.salt)
 	b.plan(found)
 	w := cmd.ErrOrStderr()
-	printf(w, "%s will hold:\n", b.path)
-	err := table(w, func(row func(cells ...any)) {
+	cli.Printf(w, "%s will hold:\n", b.path)
+	err := cli.Table(w, func(row func(cells ...any)) {
 		for _, f := range b.files {
 			row("  "+f.name, f.about)
 		}
@@ -161,7 +162,7 @@ func (b *bundle) readVersion() ([]byte, error) {
 		}
 	}
 	return json.MarshalIndent(map[string]any{
-		"version": versionText(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "processors": runtime.NumCPU(), "database": database, "at": time.Now().UTC(),
+		"version": cli.VersionText(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "processors": runtime.NumCPU(), "database": database, "at": time.Now().UTC(),
 	}, "", "  ")
 }
 
@@ -274,9 +275,9 @@ func readable(v reflect.Value) any {
 	}
 	switch x := v.Interface().(type) {
 	case till.Time:
-		return timeOrNull(x)
+		return cli.TimeOrNull(x)
 	case till.ID:
-		return idOrNull(x)
+		return cli.IDOrNull(x)
 	case []byte, json.Marshaler:
 		return x
 	}

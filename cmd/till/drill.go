@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/backup"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
@@ -37,14 +38,14 @@ The exit code is 0 if the backup is good, 1 if its books have problems, 2 if it
 cannot be restored.`,
 		Example: `  till drill /backup --identity key.txt
   till drill s3://pay-backups/till --identity key.txt --database /var/lib/till/till.db`,
-		Args: oneArg,
+		Args: cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd, args[0]) },
 	}
 	d.archiveFlags.add(cmd)
 	f := cmd.Flags()
 	f.StringVar(&d.database, "database", "", "the running database, to record the result in (default none)")
 	f.StringVar(&d.work, "work", os.TempDir(), "where to make the folder: it needs the size of the database, twice")
-	addJSONFlag(cmd, &d.asJSON)
+	cli.AddJSON(cmd, &d.asJSON)
 	return cmd
 }
 
@@ -57,7 +58,7 @@ func (d *drillFlags) run(cmd *cobra.Command, archive string) (err error) {
 		return errPostgresBackup
 	}
 	ctx := cmd.Context()
-	return withDatabase(ctx, d.database, func(s *store.Store) error {
+	return cli.WithDatabase(ctx, d.database, func(s *store.Store) error {
 		var i *store.Installation
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
 			i, err = tx.Installation(ctx)
@@ -82,9 +83,9 @@ func (d *drillFlags) drill(cmd *cobra.Command, text string) (*store.BackupResult
 		return nil, err
 	}
 	defer in.Close()
-	bar := newProgress(cmd.ErrOrStderr(), "rows")
-	done, err := backup.RunDrill(cmd.Context(), r, d.work, bar.at)
-	bar.end()
+	bar := cli.NewProgress(cmd.ErrOrStderr(), "rows")
+	done, err := backup.RunDrill(cmd.Context(), r, d.work, bar.At)
+	bar.End()
 	if err != nil {
 		return nil, fmt.Errorf("%s could not be restored: %w", in.shown, err)
 	}
@@ -102,31 +103,31 @@ func markDrilled(cmd *cobra.Command, in *archive, m *backup.Manifest) {
 	if in.place == nil || *in.name != backup.NameOf(m, in.name.Encrypted) {
 		return
 	}
-	if err := backup.SetMark(cmd.Context(), in.place, *in.name, backup.Drilled, "verified by "+versionText()); err != nil {
-		printf(cmd.ErrOrStderr(), "till: the drill was not noted beside the backup, so 'till backup --keep' does not know of it: %v\n", err)
+	if err := backup.SetMark(cmd.Context(), in.place, *in.name, backup.Drilled, "verified by "+cli.VersionText()); err != nil {
+		cli.Printf(cmd.ErrOrStderr(), "till: the drill was not noted beside the backup, so 'till backup --keep' does not know of it: %v\n", err)
 	}
 }
 
 func (d *drillFlags) print(cmd *cobra.Command, name string, done *backup.Drill) error {
 	w, m, report := cmd.OutOrStdout(), done.Restored.Manifest, &done.Report
 	if d.asJSON {
-		err := printJSON(w, map[string]any{
+		err := cli.PrintJSON(w, map[string]any{
 			"backup": name, "taken_at": m.TakenAt, "installation": m.Installation, "clean": report.Clean(), "payments": report.Payments, "payouts": report.Payouts,
 			"bytes": m.Pages * m.PageSize, "restore_seconds": done.Restoring.Seconds(), "verify_seconds": done.Verifying.Seconds(), "audit_heads": report.Heads,
 			"problems": len(report.Problems) + int(report.Omitted), "migrated": append([]string{}, done.Restored.Migrated...),
 		})
 		if err == nil && !report.Clean() {
-			err = errProblems
+			err = cli.ErrProblems
 		}
 		return err
 	}
-	printf(w, "%s of %s was restored in %s and verified in %s: %s, %s, %s.\n", name, m.TakenAt, tenths(done.Restoring), tenths(done.Verifying),
-		count(report.Payments, "payment", "payments"), count(report.Payouts, "payout", "payouts"), count(report.Heads, "audit head found again", "audit heads found again"))
+	cli.Printf(w, "%s of %s was restored in %s and verified in %s: %s, %s, %s.\n", name, m.TakenAt, tenths(done.Restoring), tenths(done.Verifying),
+		cli.Count(report.Payments, "payment", "payments"), cli.Count(report.Payouts, "payout", "payouts"), cli.Count(report.Heads, "audit head found again", "audit heads found again"))
 	if err := printReport(w, report, true, false); err != nil {
 		return err
 	}
 	if !report.Clean() {
-		return errProblems
+		return cli.ErrProblems
 	}
 	return nil
 }

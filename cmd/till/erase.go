@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
@@ -52,9 +53,9 @@ to which a line is added first. After a restore, --again FILE erases all of it a
 	f.StringVar(&e.reason, "reason", "", "why, for the audit log (required)")
 	f.BoolVar(&e.dryRun, "dry-run", false, "say how much it would erase, and change nothing")
 	f.StringVar(&e.secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
-	addByFlag(cmd, &e.by, "the person who erases (required)")
-	addDatabaseFlag(cmd, &e.database)
-	addJSONFlag(cmd, &e.asJSON)
+	cli.AddBy(cmd, &e.by, "the person who erases (required)")
+	cli.AddDatabase(cmd, &e.database)
+	cli.AddJSON(cmd, &e.asJSON)
 	return cmd
 }
 
@@ -78,7 +79,7 @@ func (e *eraseFlags) check() error {
 	case e.by == "":
 		return errors.New("--by must name who erases")
 	}
-	return checkReason(e.reason)
+	return cli.CheckReason(e.reason)
 }
 
 // The bounds of --older-than, in days.
@@ -117,8 +118,8 @@ func (e *eraseFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	ctx, w := cmd.Context(), cmd.OutOrStdout()
-	return withDatabase(ctx, e.database, func(s *store.Store) error {
-		secret, err := readSecret(ctx, s, e.database, e.secretFile)
+	return cli.WithDatabase(ctx, e.database, func(s *store.Store) error {
+		secret, err := cli.ReadSecret(ctx, s, e.database, e.secretFile)
 		if err != nil {
 			return err
 		}
@@ -136,15 +137,15 @@ func (e *eraseFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 		if e.asJSON {
-			return printJSON(w, map[string]any{"dry_run": e.dryRun, "payments": done.Payments, "payouts": done.Payouts, "left": done.Left})
+			return cli.PrintJSON(w, map[string]any{"dry_run": e.dryRun, "payments": done.Payments, "payouts": done.Payouts, "left": done.Left})
 		}
 		verb := "erased"
 		if e.dryRun {
 			verb = "to be erased"
 		}
-		printf(w, "%s and %s %s.\n", count(done.Payments, "payment", "payments"), count(done.Payouts, "payout", "payouts"), verb)
+		cli.Printf(w, "%s and %s %s.\n", cli.Count(done.Payments, "payment", "payments"), cli.Count(done.Payouts, "payout", "payouts"), verb)
 		if done.Left > 0 {
-			printf(w, "%s left: not ended, with an open case, or with late reads to come. Run it again later.\n", count(done.Left, "is", "are"))
+			cli.Printf(w, "%s left: not ended, with an open case, or with late reads to come. Run it again later.\n", cli.Count(done.Left, "is", "are"))
 		}
 		return nil
 	})

@@ -14,6 +14,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 )
 
 // The limits of a list of erasures.
@@ -88,7 +89,7 @@ func readErased(path string, secret []byte) ([]books.Erasure, error) {
 		}
 		x := books.Erasure{Token: l.Token, Texts: l.Metadata}
 		if l.Token == "" {
-			if x.Before, err = parseMoment("before", l.Before); err != nil {
+			if x.Before, err = cli.ParseMoment("before", l.Before); err != nil {
 				return nil, fmt.Errorf("line %d of %s: %w", n, path, err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/account"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
@@ -26,9 +27,9 @@ A fee is a flat amount plus a share in basis points (hundredths of a percent),
 rounded half up to the minor unit and never more than the amount. A change
 applies to new payments and payouts; existing ones keep their fee.`,
 		Example: `  till client fees 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --kind payment --method mtn_momo --currency XAF --flat 50 --bps 150`,
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0], "client")
+			id, err := cli.ParseID(args[0], "client")
 			if err != nil {
 				return err
 			}
@@ -44,13 +45,13 @@ applies to new payments and payouts; existing ones keep their fee.`,
 			}
 			f.Kind, f.BasisPoints = till.FeeKind(kind), int64(bps)
 			change := kind != "" || f.Method != "" || f.Currency != "" || f.Flat != 0 || bps != 0
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				accounts := account.New(s, nil)
 				switch {
 				case remove:
-					err = accounts.RemoveFee(cmd.Context(), id, f, actor())
+					err = accounts.RemoveFee(cmd.Context(), id, f, cli.Actor())
 				case change:
-					err = accounts.SetFee(cmd.Context(), id, f, actor())
+					err = accounts.SetFee(cmd.Context(), id, f, cli.Actor())
 				}
 				if err != nil {
 					return err
@@ -71,8 +72,8 @@ applies to new payments and payouts; existing ones keep their fee.`,
 	flags.IntVar(&bps, "bps", 0, "the share of the amount, in basis points: 150 is 1.5 % (default 0)")
 	flags.BoolVar(&remove, "remove", false, "remove the fee")
 	addMethodsFlag(cmd, &configFile)
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -91,13 +92,13 @@ func printFees(w io.Writer, client till.ID, fees []till.Fee, asJSON bool) error 
 		for i, f := range fees {
 			items[i] = feeJSON{f.Kind, f.Method, f.Currency, till.Money{Minor: f.Flat}.Value(), f.BasisPoints}
 		}
-		return printJSON(w, map[string]any{"client_id": client.String(), "fees": items})
+		return cli.PrintJSON(w, map[string]any{"client_id": client.String(), "fees": items})
 	}
 	if len(fees) == 0 {
-		_, err := printLine(w, "There are no fees.")
+		_, err := cli.PrintLine(w, "There are no fees.")
 		return err
 	}
-	return table(w, func(row func(...any)) {
+	return cli.Table(w, func(row func(...any)) {
 		row("KIND", "METHOD", "CURRENCY", "FLAT", "BASIS POINTS")
 		for _, f := range fees {
 			row(f.Kind, f.Method, f.Currency, f.Flat, f.BasisPoints)

@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
@@ -17,7 +18,7 @@ type foundJSON struct {
 	ID        string     `json:"id"`
 	CreatedAt string     `json:"created_at"`
 	Status    string     `json:"status"`
-	Amount    *moneyJSON `json:"amount"`
+	Amount    *cli.Money `json:"amount"`
 	Phone     string     `json:"phone"` // masked
 	Reference *string    `json:"reference"`
 	Receipt   *string    `json:"provider_reference"`
@@ -41,7 +42,7 @@ A phone is looked up in an index under the installation's secret, from
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if client != "" {
-				id, err := parseID(client, "client")
+				id, err := cli.ParseID(client, "client")
 				if err != nil {
 					return err
 				}
@@ -50,10 +51,10 @@ A phone is looked up in an index under the installation's secret, from
 			if q.Phone = strings.TrimPrefix(strings.ReplaceAll(phone, " ", ""), "+"); q.Phone == "" && q.Reference == "" && q.Receipt == "" {
 				return errors.New("the text to look for must not be empty")
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				var key store.PhoneKey
 				if q.Phone != "" {
-					secret, err := readSecret(cmd.Context(), s, database, secretFile)
+					secret, err := cli.ReadSecret(cmd.Context(), s, database, secretFile)
 					if err != nil {
 						return err
 					}
@@ -87,8 +88,8 @@ A phone is looked up in an index under the installation's secret, from
 	f.StringVar(&secretFile, "secret-file", "", "the installation's secret, for --phone (default till.secret beside the database)")
 	cmd.MarkFlagsOneRequired("phone", "reference", "receipt")
 	cmd.MarkFlagsMutuallyExclusive("phone", "reference", "receipt")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -96,7 +97,7 @@ A phone is looked up in an index under the installation's secret, from
 func (c *subjectCommands) lookFor(cmd *cobra.Command, tx *store.Tx, key store.PhoneKey, q books.Search) (out []foundJSON, short bool, err error) {
 	add := func(s store.Subject, client, id till.ID, status string) {
 		amount := s.Amount
-		out = append(out, foundJSON{client.String(), id.String(), s.CreatedAt.String(), status, moneyOrNull(amount), till.MaskPhone(s.Phone), textOrNull(s.Reference), textOrNull(*s.ProviderReference)})
+		out = append(out, foundJSON{client.String(), id.String(), s.CreatedAt.String(), status, cli.MoneyOrNull(amount), till.MaskPhone(s.Phone), cli.TextOrNull(s.Reference), cli.TextOrNull(*s.ProviderReference)})
 	}
 	if c.name == payoutCommands.name {
 		rows, short, err := books.FindPayouts(cmd.Context(), tx, key, q)
@@ -117,14 +118,14 @@ func printFound(cmd *cobra.Command, found []foundJSON, short, asJSON bool) error
 	w := cmd.OutOrStdout()
 	if asJSON {
 		for _, f := range found {
-			if err := printJSON(w, f); err != nil {
+			if err := cli.PrintJSON(w, f); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	if len(found) == 0 {
-		_, err := printLine(w, "Nothing was found.")
+		_, err := cli.PrintLine(w, "Nothing was found.")
 		return err
 	}
 	text := func(s *string) string {
@@ -133,14 +134,14 @@ func printFound(cmd *cobra.Command, found []foundJSON, short, asJSON bool) error
 		}
 		return *s
 	}
-	err := table(w, func(row func(...any)) {
+	err := cli.Table(w, func(row func(...any)) {
 		row("CREATED", "STATUS", "AMOUNT", "PHONE", "REFERENCE", "RECEIPT", "ID", "CLIENT")
 		for _, f := range found {
 			row(f.CreatedAt, f.Status, f.Amount.Value+" "+f.Amount.Currency, f.Phone, text(f.Reference), text(f.Receipt), f.ID, f.ClientID)
 		}
 	})
 	if err == nil && short {
-		_, err = printLine(w, "There may be more: name the client, or look for more of the text.")
+		_, err = cli.PrintLine(w, "There may be more: name the client, or look for more of the text.")
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/internal/db"
 	"till/store"
 	"till/store/storetest"
@@ -36,7 +37,7 @@ func TestMakeFixture(t *testing.T) {
 		t.Fatalf("%q is no name of a release", release)
 	}
 	base := filepath.Join("..", "..", "books", "testdata", "release-"+release)
-	if exists(base + ".json") {
+	if cli.Exists(base + ".json") {
 		t.Fatalf("%s.json is there: a fixture is never changed", base)
 	}
 	counts, answers := map[string]books.Report{}, map[string]*releaseAnswers{}

@@ -15,6 +15,7 @@ import (
 
 	"till"
 	"till/api"
+	"till/cmd/till/internal/cli"
 	"till/provider/sandbox"
 	"till/server"
 	"till/store"
@@ -171,7 +172,7 @@ func TestTheGuideSaysWhenLateMoneyIsAskedFor(t *testing.T) {
 	const names = "MTN MoMo, Airtel Money, M-Pesa, pawaPay"
 	k := &killing{t: t, dir: dir, database: database, book: dir + "/sandbox.db"}
 	k.start() // makes the database and the secret
-	err := withDatabase(t.Context(), database, func(s *store.Store) error {
+	err := cli.WithDatabase(t.Context(), database, func(s *store.Store) error {
 		ops, _, err := (&server.Setup{Database: database, Config: config}).OpenOperators(t.Context(), s)
 		if err != nil {
 			return err

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"till/cmd/till/internal/cli"
 )
 
 // healthTimeout is how long 'till health' waits.
@@ -38,20 +40,20 @@ not, 2 if it cannot be reached.`,
 			text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 			said, ready := strings.TrimSpace(string(text)), resp.StatusCode == http.StatusOK
 			if asJSON {
-				if err := printJSON(cmd.OutOrStdout(), map[string]any{"ready": ready, "detail": said}); err != nil {
+				if err := cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"ready": ready, "detail": said}); err != nil {
 					return err
 				}
 			} else {
-				printLine(cmd.OutOrStdout(), said)
+				cli.PrintLine(cmd.OutOrStdout(), said)
 			}
 			if !ready {
-				return errProblems
+				return cli.ErrProblems
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&admin, "admin-listen", "127.0.0.1:8081", "the server's admin address")
-	addJSONFlag(cmd, &asJSON)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 

@@ -10,12 +10,13 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/server"
 	"till/store"
 )
 
 func newPayouts() *cobra.Command {
-	return newGroup("payouts", "Hold payouts, release them, and list those that wait", newPayoutsHold(), newPayoutsRelease(), newPayoutsHeld())
+	return cli.NewGroup("payouts", "Hold payouts, release them, and list those that wait", newPayoutsHold(), newPayoutsRelease(), newPayoutsHeld())
 }
 
 func newPayoutsHold() *cobra.Command {
@@ -55,11 +56,11 @@ func newHold(verb, short, long string, why bool, act func(ctx context.Context, s
 				return err
 			}
 			if why || reason != "" {
-				if err := checkReason(reason); err != nil {
+				if err := cli.CheckReason(reason); err != nil {
 					return err
 				}
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				if err := act(cmd.Context(), s, id, by, server.Redact(reason)); err != nil {
 					return err
 				}
@@ -73,13 +74,13 @@ func newHold(verb, short, long string, why bool, act func(ctx context.Context, s
 	}
 	cmd.Flags().StringVar(&client, "client", "", "only this client, by its id (default all)")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit log"+map[bool]string{true: " (required)"}[why])
-	addByFlag(cmd, &by, "the person who decides (required)")
+	cli.AddBy(cmd, &by, "the person who decides (required)")
 	cmd.MarkFlagRequired("by")
 	if why {
 		cmd.MarkFlagRequired("reason")
 	}
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -88,7 +89,7 @@ func clientOrAll(client string) (till.ID, error) {
 	if client == "" {
 		return store.EveryClient, nil
 	}
-	return parseID(client, "client")
+	return cli.ParseID(client, "client")
 }
 
 func newPayoutsHeld() *cobra.Command {
@@ -110,7 +111,7 @@ func newPayoutsHeld() *cobra.Command {
 			if limit < 1 || limit > books.MaxHeld {
 				return fmt.Errorf("--limit is from 1 to %d", books.MaxHeld)
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				held, err := books.HeldPayouts(cmd.Context(), s, id)
 				if err != nil {
 					return err
@@ -120,7 +121,7 @@ func newPayoutsHeld() *cobra.Command {
 					return err
 				}
 				if len(waiting) == limit {
-					printf(cmd.ErrOrStderr(), "till: %s shown; those after: --after %s\n", count(limit, "payout is", "payouts are"), waiting[limit-1].PayoutID)
+					cli.Printf(cmd.ErrOrStderr(), "till: %s shown; those after: --after %s\n", cli.Count(limit, "payout is", "payouts are"), waiting[limit-1].PayoutID)
 				}
 				return printHolds(cmd.OutOrStdout(), held, waiting, asJSON)
 			})
@@ -129,8 +130,8 @@ func newPayoutsHeld() *cobra.Command {
 	cmd.Flags().StringVar(&client, "client", "", "only this client, by its id (default all)")
 	cmd.Flags().IntVar(&limit, "limit", 200, fmt.Sprintf("how many payouts to list, at most %d", books.MaxHeld))
 	cmd.Flags().StringVar(&after, "after", "", "list from after this payout: the last id of the page before")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -190,28 +191,28 @@ func printHolds(w io.Writer, held books.PayoutsHeld, waiting []waitingPayout, as
 	if asJSON {
 		holds := make([]holdJSON, len(held.Holds))
 		for i, h := range held.Holds {
-			holds[i] = holdJSON{idOrNull(h.Client), h.Cause, h.At.String(), h.By, textOrNull(h.Reason)}
+			holds[i] = holdJSON{cli.IDOrNull(h.Client), h.Cause, h.At.String(), h.By, cli.TextOrNull(h.Reason)}
 		}
 		out := map[string]any{"holds": holds, "waiting": held.Waiting}
 		if waiting != nil {
 			out["items"] = waiting
 		}
-		return printJSON(w, out)
+		return cli.PrintJSON(w, out)
 	}
-	err := table(w, func(row func(...any)) {
+	err := cli.Table(w, func(row func(...any)) {
 		for _, h := range held.Holds {
 			row("held", books.HoldScope(h), "since "+h.At.String(), "by "+h.By, books.HoldReason(h))
 		}
 	})
 	if len(held.Holds) == 0 {
-		_, err = printLine(w, "Nothing holds payouts.")
+		_, err = cli.PrintLine(w, "Nothing holds payouts.")
 	}
-	_, told := printf(w, "%s.\n", count(held.Waiting, "payout waits", "payouts wait"))
+	_, told := cli.Printf(w, "%s.\n", cli.Count(held.Waiting, "payout waits", "payouts wait"))
 	if err = errors.Join(err, told); err != nil || len(waiting) == 0 {
 		return err
 	}
-	printLine(w, "")
-	return table(w, func(row func(...any)) {
+	cli.PrintLine(w, "")
+	return cli.Table(w, func(row func(...any)) {
 		row("PAYOUT", "CLIENT", "AMOUNT", "CREATED", "HELD SINCE")
 		for _, p := range waiting {
 			row(p.PayoutID, p.ClientID, p.Amount+" "+p.Currency, p.CreatedAt, p.HeldAt)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"till/cmd/till/internal/cli"
 	"till/internal/dev/rehearse"
 	"till/internal/dev/relay"
 	"till/webhook"
@@ -55,7 +56,7 @@ The handler acts on payments that nobody made, so run it against a test database
 be on this machine, unless you say --anywhere.`,
 		Example: `  till webhook check http://localhost:3000/till --secret whsec_...
   till webhook check http://localhost:3000/till --observe './how-often.sh' --only at-once,late-money`,
-		Args: oneArg,
+		Args: cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if c.Secret, err = readWebhookSecret(secret); err != nil {
 				return err
@@ -75,7 +76,7 @@ be on this machine, unless you say --anywhere.`,
 	f.StringVar(&observe, "observe", "", "command that prints how often $TILL_PAYMENT_ID was acted on (default none)")
 	f.StringSliceVar(&c.Only, "only", nil, "names of checks, as good,at-once; may be repeated (default all)")
 	f.BoolVar(&c.Anywhere, "anywhere", false, "send to other machines too")
-	addJSONFlag(cmd, &asJSON)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -131,17 +132,17 @@ func printChecks(w io.Writer, results []rehearse.Result, asJSON bool) error {
 		if r.Acted >= 0 {
 			acted = &r.Acted
 		}
-		items = append(items, map[string]any{"number": r.Number, "name": r.Name, "title": r.Title, "verdict": r.Verdict, "status": textOrNull(r.Status),
-			"acted": acted, "advice": textOrNull(r.Advice), "see": textOrNull(r.See)})
+		items = append(items, map[string]any{"number": r.Number, "name": r.Name, "title": r.Title, "verdict": r.Verdict, "status": cli.TextOrNull(r.Status),
+			"acted": acted, "advice": cli.TextOrNull(r.Advice), "see": cli.TextOrNull(r.See)})
 	}
 	var err error
 	if asJSON {
-		err = printJSON(w, map[string]any{"checks": items, "passed": n[rehearse.Passed], "failed": n[rehearse.Failed], "not_seen": n[rehearse.NotSeen]})
+		err = cli.PrintJSON(w, map[string]any{"checks": items, "passed": n[rehearse.Passed], "failed": n[rehearse.Failed], "not_seen": n[rehearse.NotSeen]})
 	} else {
 		err = printCheckTable(w, results, n)
 	}
 	if err == nil && n[rehearse.Failed] > 0 {
-		return errProblems
+		return cli.ErrProblems
 	}
 	return err
 }
@@ -149,7 +150,7 @@ func printChecks(w io.Writer, results []rehearse.Result, asJSON bool) error {
 var verdictWords = map[rehearse.Verdict]string{rehearse.Passed: "ok", rehearse.Failed: "FAILED", rehearse.NotSeen: "not seen"}
 
 func printCheckTable(w io.Writer, results []rehearse.Result, n map[rehearse.Verdict]int) error {
-	err := table(w, func(row func(...any)) {
+	err := cli.Table(w, func(row func(...any)) {
 		for _, r := range results {
 			acted := ""
 			if r.Acted >= 0 {
@@ -169,11 +170,11 @@ func printCheckTable(w io.Writer, results []rehearse.Result, n map[rehearse.Verd
 		if r.See != "" {
 			see = " See " + r.See
 		}
-		printf(w, "\n%2d  %s%s\n", r.Number, r.Advice, see)
+		cli.Printf(w, "\n%2d  %s%s\n", r.Number, r.Advice, see)
 	}
-	_, err = printf(w, "\n%d passed, %d failed, %d not seen\n", n[rehearse.Passed], n[rehearse.Failed], n[rehearse.NotSeen])
+	_, err = cli.Printf(w, "\n%d passed, %d failed, %d not seen\n", n[rehearse.Passed], n[rehearse.Failed], n[rehearse.NotSeen])
 	if err == nil && slices.ContainsFunc(results, func(r rehearse.Result) bool { return r.Verdict == rehearse.NotSeen && r.Acted < 0 }) && n[rehearse.Failed] == 0 {
-		_, err = printf(w, "What was not seen needs --observe: a command that prints how often a payment was acted on.\n")
+		_, err = cli.Printf(w, "What was not seen needs --observe: a command that prints how often a payment was acted on.\n")
 	}
 	return err
 }
@@ -194,7 +195,7 @@ precede them. JSON with the members headers and body, where body is a text, is r
 command also knows the secret of 'till listen'.`,
 		Example: `  till webhook verify request.txt --secret whsec_...
   till webhook verify request.txt --received 2026-11-17T09:15:42Z`,
-		Args: oneArg,
+		Args: cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := readWebhookSecret(secret)
 			if err != nil {
@@ -230,24 +231,24 @@ command also knows the secret of 'till listen'.`,
 	addSecretFlag(cmd, &secret)
 	f.StringVar(&received, "received", "", "when the request came, as 2026-11-17T09:15:42Z (default its Date header, if it has one)")
 	f.StringVar(&key, "api-key", "", "the client's key, better given as TILL_API_KEY (default none)")
-	addJSONFlag(cmd, &asJSON)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
 func printExplanation(w io.Writer, e rehearse.Explanation, asJSON bool) error {
 	if asJSON {
-		if err := printJSON(w, map[string]any{"verifies": e.Verifies, "reasons": e.Reasons}); err != nil {
+		if err := cli.PrintJSON(w, map[string]any{"verifies": e.Verifies, "reasons": e.Reasons}); err != nil {
 			return err
 		}
 	} else {
 		for _, reason := range e.Reasons {
-			if _, err := printLine(w, reason); err != nil {
+			if _, err := cli.PrintLine(w, reason); err != nil {
 				return err
 			}
 		}
 	}
 	if !e.Verifies {
-		return errProblems
+		return cli.ErrProblems
 	}
 	return nil
 }

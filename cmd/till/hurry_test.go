@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"till/cmd/till/internal/cli"
 	"till/provider"
 	"till/provider/airtel"
 	"till/provider/mpesa"
@@ -36,7 +37,7 @@ func serveHurried() {
 	cmd.SetArgs(os.Args[1:])
 	if err := cmd.ExecuteContext(untilSignal()); err != nil {
 		fmt.Fprintln(os.Stderr, "till-hurried:", err)
-		os.Exit(exitUnable)
+		os.Exit(cli.ExitUnable)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"till"
+	"till/cmd/till/internal/cli"
 	"till/journal"
 	"till/provider/sandbox"
 	"till/server"
@@ -145,7 +146,7 @@ func (l *lostDisk) restored(lostFrom till.Time) remadeRows {
 func (l *lostDisk) refused(args ...string) string {
 	l.t.Helper()
 	var out, errs bytes.Buffer
-	if code := run(context.Background(), append(args, "--database", l.database), &out, &errs); code != exitRefused {
+	if code := run(context.Background(), append(args, "--database", l.database), &out, &errs); code != cli.ExitRefused {
 		l.t.Errorf("till %s ends with %d: %s%s", strings.Join(args, " "), code, &out, &errs)
 	}
 	return errs.String()

@@ -10,11 +10,12 @@ import (
 
 	"till"
 	"till/account"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
 func newKey() *cobra.Command {
-	return newGroup("key", "Create and manage clients' API keys",
+	return cli.NewGroup("key", "Create and manage clients' API keys",
 		newKeyCreate(), newKeyList(), newKeyRevoke(), newKeyRotate())
 }
 
@@ -31,7 +32,7 @@ scopes that it needs. The key is shown only once.`,
 		Example: `  till key create --client 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --name shop --scopes payments:write,payments:read`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			id, err := parseID(client, "client")
+			id, err := cli.ParseID(client, "client")
 			if err != nil {
 				return err
 			}
@@ -42,12 +43,12 @@ scopes that it needs. The key is shown only once.`,
 			for _, s := range scopes {
 				granted = append(granted, till.Scope(strings.TrimSpace(s)))
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				var expires till.Time
 				if cmd.Flags().Changed("expires-in") {
 					expires = s.Now().Add(expiresIn)
 				}
-				text, key, err := account.New(s, nil).CreateKey(cmd.Context(), id, name, granted, expires, actor())
+				text, key, err := account.New(s, nil).CreateKey(cmd.Context(), id, name, granted, expires, cli.Actor())
 				if err != nil {
 					return err
 				}
@@ -60,20 +61,20 @@ scopes that it needs. The key is shown only once.`,
 	cmd.Flags().StringSliceVar(&scopes, "scopes", nil, "what the key may do (default all but payouts:write and keys:manage)")
 	cmd.Flags().DurationVar(&expiresIn, "expires-in", 0, "how long the key works, for example 720h (default for ever)")
 	cmd.MarkFlagRequired("client")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
 // printNewKey prints a new key, which is shown only once.
 func printNewKey(w io.Writer, key *till.Key, text string, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, struct {
+		return cli.PrintJSON(w, struct {
 			KeyID  string `json:"key_id"`
 			APIKey string `json:"api_key"`
 		}{key.ID, text})
 	}
-	_, err := printf(w, "key id   %s\nAPI key  %s\n\nThe key is not shown again.\n", key.ID, text)
+	_, err := cli.Printf(w, "key id   %s\nAPI key  %s\n\nThe key is not shown again.\n", key.ID, text)
 	return err
 }
 
@@ -93,17 +94,17 @@ func endOf(ctx context.Context, s *store.Store, client till.ID, keyID string) (e
 // old one works.
 func printRotated(w io.Writer, key *till.Key, text string, ends till.Time, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, struct {
+		return cli.PrintJSON(w, struct {
 			KeyID    string  `json:"key_id"`
 			APIKey   string  `json:"api_key"`
 			Replaces string  `json:"replaces"`
 			Ends     *string `json:"replaced_ends_at"`
-		}{key.ID, text, key.Replaces, timeOrNull(ends)})
+		}{key.ID, text, key.Replaces, cli.TimeOrNull(ends)})
 	}
 	if err := printNewKey(w, key, text, false); err != nil {
 		return err
 	}
-	_, err := printf(w, "Key %s goes on until %s.\n", key.Replaces, ends)
+	_, err := cli.Printf(w, "Key %s goes on until %s.\n", key.Replaces, ends)
 	return err
 }
 
@@ -136,11 +137,11 @@ it to find keys that nobody needs.`,
 		Example: `  till key list --client 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			id, err := parseID(client, "client")
+			id, err := cli.ParseID(client, "client")
 			if err != nil {
 				return err
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				ctx, items := cmd.Context(), []keyJSON{}
 				err := s.View(ctx, func(tx *store.Tx) error {
 					if _, err := tx.Client(ctx, id); err != nil {
@@ -149,8 +150,8 @@ it to find keys that nobody needs.`,
 					keys, err := tx.Keys(ctx, id, maxKeys)
 					for _, k := range keys {
 						items = append(items, keyJSON{k.ID, k.Name, k.Scopes, k.Active(tx.Now()), k.CreatedAt.String(),
-							timeOrNull(k.ExpiresAt), timeOrNull(k.RevokedAt), timeOrNull(k.LastUsedAt), timeOrNull(k.ExposedAt),
-							textOrNull(k.MadeBy), textOrNull(k.Replaces)})
+							cli.TimeOrNull(k.ExpiresAt), cli.TimeOrNull(k.RevokedAt), cli.TimeOrNull(k.LastUsedAt), cli.TimeOrNull(k.ExposedAt),
+							cli.TextOrNull(k.MadeBy), cli.TextOrNull(k.Replaces)})
 					}
 					return err
 				})
@@ -163,16 +164,16 @@ it to find keys that nobody needs.`,
 	}
 	cmd.Flags().StringVar(&client, "client", "", "the client's id (required)")
 	cmd.MarkFlagRequired("client")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
 func printKeys(w io.Writer, items []keyJSON, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, map[string]any{"items": items})
+		return cli.PrintJSON(w, map[string]any{"items": items})
 	}
-	return table(w, func(row func(...any)) {
+	return cli.Table(w, func(row func(...any)) {
 		row("KEY", "STATE", "CREATED", "ENDS", "LAST USED", "NAME", "SCOPES")
 		heirs := map[string]string{}
 		for _, k := range items {
@@ -181,7 +182,7 @@ func printKeys(w io.Writer, items []keyJSON, asJSON bool) error {
 			}
 		}
 		for _, k := range items {
-			state, ends, used := "active", orDash(k.ExpiresAt), "never"
+			state, ends, used := "active", cli.OrDash(k.ExpiresAt), "never"
 			switch {
 			case k.RevokedAt != nil:
 				state, ends = "revoked", *k.RevokedAt
@@ -223,14 +224,14 @@ func newKeyRevoke() *cobra.Command {
 		Long: `Revoke a key for good, with the keys that it made. Use it when a key is not
 needed or has leaked; for a leaked key add --cascade.`,
 		Example: `  till key revoke 3f9a1c07 --cascade`,
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				owner, err := ownerOf(cmd.Context(), s, args[0], client)
 				if err != nil {
 					return err
 				}
-				done, err := account.New(s, nil).RevokeKey(cmd.Context(), owner, args[0], cascade, actor())
+				done, err := account.New(s, nil).RevokeKey(cmd.Context(), owner, args[0], cascade, cli.Actor())
 				if err != nil {
 					return err
 				}
@@ -240,8 +241,8 @@ needed or has leaked; for a leaked key add --cascade.`,
 	}
 	cmd.Flags().BoolVar(&cascade, "cascade", false, "also revoke its successor and all keys made by them: for a leaked key")
 	cmd.Flags().StringVar(&client, "client", "", "the client's id, to make sure whose key it is")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -249,14 +250,14 @@ needed or has leaked; for a leaked key add --cascade.`,
 func printRevoked(w io.Writer, keyID string, done account.Revocation, asJSON bool) error {
 	ended, left := keyIDs(done.Ended), keyIDs(done.Left)
 	if asJSON {
-		return printJSON(w, map[string]any{"key_id": keyID, "revoked": true, "ended": ended, "left": left})
+		return cli.PrintJSON(w, map[string]any{"key_id": keyID, "revoked": true, "ended": ended, "left": left})
 	}
-	_, err := printf(w, "key %s: revoked\n", keyID)
+	_, err := cli.Printf(w, "key %s: revoked\n", keyID)
 	for _, id := range ended {
-		printf(w, "key %s: revoked, it descends from it\n", id)
+		cli.Printf(w, "key %s: revoked, it descends from it\n", id)
 	}
 	for _, id := range left {
-		printf(w, "key %s: goes on, although it descends from it; --cascade ends it too\n", id)
+		cli.Printf(w, "key %s: goes on, although it descends from it; --cascade ends it too\n", id)
 	}
 	return err
 }
@@ -279,14 +280,14 @@ func newKeyRotate() *cobra.Command {
 		Long: `Create a key with the same scopes and let the old one expire. Use it regularly,
 and when a person leaves. Both keys work until --overlap is over.`,
 		Example: `  till key rotate 3f9a1c07 --overlap 1h`,
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				owner, err := ownerOf(cmd.Context(), s, args[0], client)
 				if err != nil {
 					return err
 				}
-				text, key, err := account.New(s, nil).RotateKey(cmd.Context(), owner, args[0], overlap, actor())
+				text, key, err := account.New(s, nil).RotateKey(cmd.Context(), owner, args[0], overlap, cli.Actor())
 				if err != nil {
 					return err
 				}
@@ -300,7 +301,7 @@ and when a person leaves. Both keys work until --overlap is over.`,
 	}
 	cmd.Flags().StringVar(&client, "client", "", "the client's id, to make sure whose key it is")
 	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key goes on working, at most 168h")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }

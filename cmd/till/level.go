@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
@@ -28,7 +29,7 @@ still run; use 'till level raise' to raise it at once.`,
 		Example: `  till level`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				l, err := books.ReadLevels(cmd.Context(), s)
 				if err != nil {
 					return err
@@ -37,8 +38,8 @@ still run; use 'till level raise' to raise it at once.`,
 			})
 		},
 	}
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	cmd.AddCommand(newLevelRaise())
 	return cmd
 }
@@ -56,28 +57,28 @@ audit log of the house records it.`,
 		Example: `  till level raise --by "Anne Mbemba"`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
-				ctx := store.WithCause(cmd.Context(), causeOf(cmd))
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
+				ctx := store.WithCause(cmd.Context(), cli.CauseOf(cmd))
 				raised, err := books.RaiseLevel(ctx, s, store.Level, by)
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					return printJSON(cmd.OutOrStdout(), map[string]any{"level": store.Level, "raised": raised})
+					return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"level": store.Level, "raised": raised})
 				}
 				if !raised {
-					_, err = printf(cmd.OutOrStdout(), "The level is %d already.\n", store.Level)
+					_, err = cli.Printf(cmd.OutOrStdout(), "The level is %d already.\n", store.Level)
 					return err
 				}
-				_, err = printf(cmd.OutOrStdout(), "The level is %d now. Programs that do not know it stop within two seconds and do not start any more.\n", store.Level)
+				_, err = cli.Printf(cmd.OutOrStdout(), "The level is %d now. Programs that do not know it stop within two seconds and do not start any more.\n", store.Level)
 				return err
 			})
 		},
 	}
-	addByFlag(cmd, &by, "the person who decides (required)")
+	cli.AddBy(cmd, &by, "the person who decides (required)")
 	cmd.MarkFlagRequired("by")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -100,11 +101,11 @@ func printLevels(w io.Writer, l *books.Levels, asJSON bool) error {
 	}
 	older := len(l.Older(l.Program))
 	if asJSON {
-		return printJSON(w, map[string]any{"level": l.Level, "program_level": l.Program, "may_raise": l.Level < l.Program && older == 0, "since_migration": l.Since, "instances": instances})
+		return cli.PrintJSON(w, map[string]any{"level": l.Level, "program_level": l.Program, "may_raise": l.Level < l.Program && older == 0, "since_migration": l.Since, "instances": instances})
 	}
-	_, err := printf(w, "The database has level %d, this program knows level %d.\n", l.Level, l.Program)
+	_, err := cli.Printf(w, "The database has level %d, this program knows level %d.\n", l.Level, l.Program)
 	if len(instances) > 0 {
-		err = errors.Join(err, table(w, func(row func(cells ...any)) {
+		err = errors.Join(err, cli.Table(w, func(row func(cells ...any)) {
 			row("INSTANCE", "VERSION", "LEVEL", "ROLE", "STARTED", "SEEN")
 			for _, i := range instances {
 				row(i.InstanceID, i.Version, i.Level, i.Role, i.StartedAt, i.SeenAt)
@@ -113,12 +114,12 @@ func printLevels(w io.Writer, l *books.Levels, asJSON bool) error {
 	}
 	switch {
 	case l.Level >= l.Program:
-		_, e := printLine(w, "There is nothing to raise.")
+		_, e := cli.PrintLine(w, "There is nothing to raise.")
 		return errors.Join(err, e)
 	case older > 0:
-		_, e := printf(w, "It cannot be raised yet: %s.\n", count(older, "instance of an older release runs", "instances of an older release run"))
+		_, e := cli.Printf(w, "It cannot be raised yet: %s.\n", cli.Count(older, "instance of an older release runs", "instances of an older release run"))
 		return errors.Join(err, e)
 	}
-	_, e := printf(w, "It can be raised with 'till level raise'; until then %s.\n", l.WayBack())
+	_, e := cli.Printf(w, "It can be raised with 'till level raise'; until then %s.\n", l.WayBack())
 	return errors.Join(err, e)
 }

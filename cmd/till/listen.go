@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"till/cmd/till/internal/cli"
 	"till/internal/dev/faulty"
 	"till/internal/dev/relay"
 	"till/webhook"
@@ -59,9 +60,9 @@ sweep has to find them), come twice, or come in any order.`,
 				}
 				secret := relay.Secret(l.apiKey).Reveal()
 				if asJSON {
-					return printJSON(cmd.OutOrStdout(), map[string]any{"secret": secret})
+					return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"secret": secret})
 				}
-				_, err := printLine(cmd.OutOrStdout(), secret)
+				_, err := cli.PrintLine(cmd.OutOrStdout(), secret)
 				return err
 			}
 			c, err := l.config()
@@ -85,7 +86,7 @@ sweep has to find them), come twice, or come in any order.`,
 	f.BoolVar(&l.shuffle, "shuffle", false, "post in any order, also the events of one payment")
 	f.Uint64Var(&l.seed, "seed", 1, "number that chooses which events suffer")
 	l.add(cmd)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -162,26 +163,26 @@ const shortSecret = 12
 
 func (o *listenOutput) started(c *relay.Config, after int64) {
 	if o.json {
-		printJSON(o.w, map[string]any{"listening": true, "base_url": c.Service.Base(), "forward_to": c.To, "after": after, "secret": c.Secret.Reveal()})
+		cli.PrintJSON(o.w, map[string]any{"listening": true, "base_url": c.Service.Base(), "forward_to": c.To, "after": after, "secret": c.Secret.Reveal()})
 		return
 	}
-	printf(o.w, "Ready. Signing secret  %s…  ('till listen --print-secret' prints it for TILL_WEBHOOK_SECRET)\n       Forwarding to %s, after event %d\n",
+	cli.Printf(o.w, "Ready. Signing secret  %s…  ('till listen --print-secret' prints it for TILL_WEBHOOK_SECRET)\n       Forwarding to %s, after event %d\n",
 		c.Secret.Reveal()[:shortSecret], c.To, after)
 }
 
 func (o *listenOutput) notice(text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	printf(o.notices, "till: %s\n", text)
+	cli.Printf(o.notices, "till: %s\n", text)
 }
 
 func (o *listenOutput) report(r relay.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.json {
-		printJSON(o.w, map[string]any{"at": r.At.UTC().Format(time.RFC3339Nano), "event_id": r.EventID, "type": r.Kind, "sequence": r.Sequence, "subject_id": r.Subject,
-			"reference": textOrNull(r.Reference), "status": r.Response.Status, "problem": textOrNull(r.Response.Problem), "took_ms": r.Response.Took.Milliseconds(),
-			"accepted": r.Accepted, "lost": r.Lost, "copy": r.Copy, "next_try_seconds": int(r.Next.Seconds()), "answer": textOrNull(r.Response.Body)})
+		cli.PrintJSON(o.w, map[string]any{"at": r.At.UTC().Format(time.RFC3339Nano), "event_id": r.EventID, "type": r.Kind, "sequence": r.Sequence, "subject_id": r.Subject,
+			"reference": cli.TextOrNull(r.Reference), "status": r.Response.Status, "problem": cli.TextOrNull(r.Response.Problem), "took_ms": r.Response.Took.Milliseconds(),
+			"accepted": r.Accepted, "lost": r.Lost, "copy": r.Copy, "next_try_seconds": int(r.Next.Seconds()), "answer": cli.TextOrNull(r.Response.Body)})
 		return
 	}
 	status, more := strconv.Itoa(r.Response.Status), ""
@@ -200,7 +201,7 @@ func (o *listenOutput) report(r relay.Report) {
 	if r.Next > 0 {
 		more += fmt.Sprintf("  again in %d s", int(r.Next.Seconds()))
 	}
-	printf(o.w, "%s  %-22s %6d  %.8s…  %-14s  %-4s %5d ms%s\n", r.At.Format("15:04:05"), r.Kind, r.Sequence, r.Subject, firstWords(r.Reference), status, r.Response.Took.Milliseconds(), more)
+	cli.Printf(o.w, "%s  %-22s %6d  %.8s…  %-14s  %-4s %5d ms%s\n", r.At.Format("15:04:05"), r.Kind, r.Sequence, r.Subject, firstWords(r.Reference), status, r.Response.Took.Milliseconds(), more)
 }
 
 // firstWords returns the beginning of a text, for one line.

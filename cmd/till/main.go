@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
+	"till/cmd/till/internal/cli"
 	"till/config"
 	"till/internal/escape"
 	"till/internal/system"
@@ -44,7 +45,7 @@ func untilSignal() context.Context {
 		asked := time.Now()
 		for range signals {
 			if time.Since(asked) > forceExitAfter {
-				os.Exit(exitUnable)
+				os.Exit(cli.ExitUnable)
 			}
 		}
 	}()
@@ -61,8 +62,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetOut(out)
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !errors.Is(err, errProblems) {
-		printf(errs, "till: %s\n", trustedText(errorText(err)))
+	if err != nil && !errors.Is(err, cli.ErrProblems) {
+		cli.Printf(errs, "till: %s\n", cli.TrustedText(errorText(err)))
 	}
 	return exitCode(err)
 }
@@ -73,13 +74,13 @@ func newRoot() *cobra.Command {
 		Short:         "Collect money from mobile money wallets",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Version:       versionLine(), // of --version
+		Version:       cli.VersionLine(), // of --version
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := setFromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
 				return err
 			}
-			cmd.SetContext(store.WithCause(cmd.Context(), causeOf(cmd))) // of what the audit log is told
-			return checkDatabase(cmd.Flags())
+			cmd.SetContext(store.WithCause(cmd.Context(), cli.CauseOf(cmd))) // of what the audit log is told
+			return cli.CheckDatabase(cmd.Flags())
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -124,10 +125,10 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errProblems), errors.As(err, &refused):
-		return exitRefused
+	case errors.Is(err, cli.ErrProblems), errors.As(err, &refused):
+		return cli.ExitRefused
 	}
-	return exitUnable
+	return cli.ExitUnable
 }
 
 // errorText returns what a person should read of an error, with other people's

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
@@ -28,7 +29,7 @@ instances may run.`,
   till migrate --citus --shards 64`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := checkFile(database); err != nil {
+			if err := cli.CheckFile(database); err != nil {
 				return err
 			}
 			if citus && !store.IsPostgres(database) {
@@ -43,7 +44,7 @@ instances may run.`,
 			commands := []string{}
 			say := func(command string) {
 				if commands = append(commands, command); !asJSON {
-					printLine(w, command)
+					cli.PrintLine(w, command)
 				}
 			}
 			if !cmd.Flags().Changed("shards") {
@@ -72,25 +73,25 @@ instances may run.`,
 				}
 			}
 			if asJSON && citus {
-				return printJSON(w, map[string]any{"applied": append([]string{}, applied...), "receipts_added": receipts, "distributed": commands})
+				return cli.PrintJSON(w, map[string]any{"applied": append([]string{}, applied...), "receipts_added": receipts, "distributed": commands})
 			}
 			if asJSON {
-				return printJSON(w, map[string]any{"applied": append([]string{}, applied...), "receipts_added": receipts})
+				return cli.PrintJSON(w, map[string]any{"applied": append([]string{}, applied...), "receipts_added": receipts})
 			}
 			if receipts > 0 {
-				printf(w, "added %s that an older version took\n", count(receipts, "receipt", "receipts"))
+				cli.Printf(w, "added %s that an older version took\n", cli.Count(receipts, "receipt", "receipts"))
 			}
 			for _, version := range applied {
-				printLine(w, "applied "+version)
+				cli.PrintLine(w, "applied "+version)
 			}
 			if len(applied) == 0 {
-				printLine(w, "The schema is up to date.")
+				cli.PrintLine(w, "The schema is up to date.")
 			}
 			return nil
 		},
 	}
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	cmd.Flags().BoolVar(&citus, "citus", false, "distribute the tables over the nodes of a Citus cluster, by client")
 	cmd.Flags().IntVar(&shards, "shards", store.DefaultShards, "with --citus, into how many parts the clients are divided")
 	return cmd

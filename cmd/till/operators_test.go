@@ -15,6 +15,7 @@ import (
 
 	"till"
 	"till/account"
+	"till/cmd/till/internal/cli"
 	"till/provider"
 	"till/provider/simulator"
 	"till/server"
@@ -160,7 +161,7 @@ func TestSimulatedOperators(t *testing.T) {
 
 	// The doctor and the list, with the same configuration in a file. One of the
 	// client's keys may pay out, and the kiosk does not.
-	err = withDatabase(t.Context(), c.Database, func(db *store.Store) error {
+	err = cli.WithDatabase(t.Context(), c.Database, func(db *store.Store) error {
 		_, _, err := account.New(db, nil).CreateKey(t.Context(), s.LiveDemo().ClientID, "payouts", []till.Scope{till.PayoutsWrite}, 0, "test")
 		return err
 	})
@@ -227,7 +228,7 @@ func TestSimulatedOperatorsStayWhereTheyAre(t *testing.T) {
 
 func list(t *testing.T, o *server.Setup) {
 	t.Helper()
-	err := withDatabase(t.Context(), o.Database, func(s *store.Store) error {
+	err := cli.WithDatabase(t.Context(), o.Database, func(s *store.Store) error {
 		list, err := server.ListConnections(t.Context(), s, o)
 		if err != nil {
 			return err

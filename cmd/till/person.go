@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
+	"till/cmd/till/internal/cli"
 	"till/internal/qrcode"
 	"till/people"
 	"till/store"
 )
 
 func newPerson() *cobra.Command {
-	return newGroup("person", "Invite and manage people of the console", newPersonInvite(), newPersonList(), newPersonRoles(), newPersonDisable(), newPersonReset())
+	return cli.NewGroup("person", "Invite and manage people of the console", newPersonInvite(), newPersonList(), newPersonRoles(), newPersonDisable(), newPersonReset())
 }
 
 // defaultConsole is where till serve and till dev listen unless told otherwise.
@@ -31,8 +32,8 @@ type linkFlags struct {
 
 func (f *linkFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.baseURL, "base-url", defaultConsole, "the URL at which the service is reached, ending in /v1, as for 'till serve'")
-	addDatabaseFlag(cmd, &f.database)
-	addJSONFlag(cmd, &f.asJSON)
+	cli.AddDatabase(cmd, &f.database)
+	cli.AddJSON(cmd, &f.asJSON)
 }
 
 // link returns the address behind which a token is spent.
@@ -51,20 +52,20 @@ func (f *linkFlags) print(w io.Writer, inv *people.Invitation, token string) err
 		return err
 	}
 	if f.asJSON {
-		return printJSON(w, map[string]any{"link": link, "kind": inv.Kind, "name": inv.Name, "role": textOrNull(string(inv.Role)), "expires_at": inv.ExpiresAt.String()})
+		return cli.PrintJSON(w, map[string]any{"link": link, "kind": inv.Kind, "name": inv.Name, "role": cli.TextOrNull(string(inv.Role)), "expires_at": inv.ExpiresAt.String()})
 	}
 	code, err := qrcode.Blocks(link)
 	if err != nil {
 		return err
 	}
-	_, err = printf(w, "%s\n\n  %s\n\nThe link works once, until %s. It is not shown again.\nWhoever has it gets in: send it to %s only.\n", trustedText(code), link, inv.ExpiresAt, inv.Name)
+	_, err = cli.Printf(w, "%s\n\n  %s\n\nThe link works once, until %s. It is not shown again.\nWhoever has it gets in: send it to %s only.\n", cli.TrustedText(code), link, inv.ExpiresAt, inv.Name)
 	return err
 }
 
 // withPeople runs f with the people of a database. What they sign in with needs
 // the installation's secret, and no command touches it.
 func withPeople(ctx context.Context, database string, f func(p *people.People, s *store.Store) error) error {
-	return withDatabase(ctx, database, func(s *store.Store) error {
+	return cli.WithDatabase(ctx, database, func(s *store.Store) error {
 		p, err := people.New(people.Config{Store: s})
 		if err != nil {
 			return err
@@ -103,7 +104,7 @@ func (f *placeFlags) id() (till.ID, error) {
 	if f.client == "" {
 		return till.House, nil
 	}
-	return parseID(f.client, "client")
+	return cli.ParseID(f.client, "client")
 }
 
 func newPersonInvite() *cobra.Command {
@@ -123,7 +124,7 @@ person chooses a password or a passkey behind it.`,
 			place := till.House
 			if client != "" {
 				var err error
-				if place, err = parseID(client, "client"); err != nil {
+				if place, err = cli.ParseID(client, "client"); err != nil {
 					return err
 				}
 				house = role
@@ -132,7 +133,7 @@ person chooses a password or a passkey behind it.`,
 				return err
 			}
 			return withPeople(cmd.Context(), links.database, func(p *people.People, _ *store.Store) error {
-				inv, token, err := p.InviteAs(cmd.Context(), actor(), place, till.Role(house), name, login)
+				inv, token, err := p.InviteAs(cmd.Context(), cli.Actor(), place, till.Role(house), name, login)
 				if err != nil {
 					return err
 				}
@@ -188,31 +189,31 @@ func newPersonDisable() *cobra.Command {
 instances. Use it when somebody leaves, or when their phone is stolen. --enable
 lets them in again, with what they had.`,
 		Example: `  till person disable brice@example.com`,
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPeople(cmd.Context(), database, func(p *people.People, s *store.Store) error {
 				person, err := findPerson(cmd.Context(), s, args[0])
 				if err != nil {
 					return err
 				}
-				if err := p.SetDisabledAs(cmd.Context(), actor(), person.ID, !enable); err != nil {
+				if err := p.SetDisabledAs(cmd.Context(), cli.Actor(), person.ID, !enable); err != nil {
 					return err
 				}
 				if asJSON {
-					return printJSON(cmd.OutOrStdout(), map[string]any{"person_id": person.ID.String(), "disabled": !enable})
+					return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"person_id": person.ID.String(), "disabled": !enable})
 				}
 				state := "disabled"
 				if enable {
 					state = "enabled"
 				}
-				_, err = printf(cmd.OutOrStdout(), "%s: %s\n", person.Name, state)
+				_, err = cli.Printf(cmd.OutOrStdout(), "%s: %s\n", person.Name, state)
 				return err
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&enable, "enable", false, "let the person in again")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -226,7 +227,7 @@ passkey. The old ones, TOTP and the recovery codes end when it is used. Use it
 when somebody has lost what they sign in with. The link works once, within 24
 hours.`,
 		Example: `  till person reset awa@example.com`,
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := links.link(""); err != nil {
 				return err
@@ -236,7 +237,7 @@ hours.`,
 				if err != nil {
 					return err
 				}
-				inv, token, err := p.ResetAs(cmd.Context(), actor(), till.House, person.ID)
+				inv, token, err := p.ResetAs(cmd.Context(), cli.Actor(), till.House, person.ID)
 				if err != nil {
 					return err
 				}

@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
@@ -34,14 +35,14 @@ somebody asks what is stored about them.
 The phone is looked up in an index under the installation's secret, from
 --secret-file or from till.secret beside the database.`,
 		Example: "  till person-data 242061234567 --json",
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			phone, err := parsePhone(args[0])
 			if err != nil {
 				return err
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
-				secret, err := readSecret(cmd.Context(), s, database, secretFile)
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
+				secret, err := cli.ReadSecret(cmd.Context(), s, database, secretFile)
 				if err != nil {
 					return err
 				}
@@ -51,7 +52,7 @@ The phone is looked up in an index under the installation's secret, from
 				}
 				if asJSON {
 					return books.PersonData(cmd.Context(), s, key, phone, func(r *books.PersonRecord) error {
-						return printJSON(cmd.OutOrStdout(), personRecord(r))
+						return cli.PrintJSON(cmd.OutOrStdout(), personRecord(r))
 					})
 				}
 				return printPersonData(cmd, s, key, phone)
@@ -59,8 +60,8 @@ The phone is looked up in an index under the installation's secret, from
 		},
 	}
 	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -97,7 +98,7 @@ func printPersonData(cmd *cobra.Command, s *store.Store, key store.PhoneKey, pho
 	w := cmd.OutOrStdout()
 	var payments, payouts, events int
 	var err error
-	printed := table(w, func(row func(...any)) {
+	printed := cli.Table(w, func(row func(...any)) {
 		row("CREATED", "KIND", "STATUS", "AMOUNT", "METHOD", "REFERENCE", "EVENTS", "ID", "CLIENT")
 		err = books.PersonData(cmd.Context(), s, key, phone, func(r *books.PersonRecord) error {
 			kind, status := string(till.SubjectPayment), ""
@@ -117,7 +118,7 @@ func printPersonData(cmd *cobra.Command, s *store.Store, key store.PhoneKey, pho
 	if err = errors.Join(err, printed); err != nil {
 		return err
 	}
-	_, err = printf(w, "%s, %s, %s. With --json all their members are printed.\n",
-		count(payments, "payment", "payments"), count(payouts, "payout", "payouts"), count(events, "event", "events"))
+	_, err = cli.Printf(w, "%s, %s, %s. With --json all their members are printed.\n",
+		cli.Count(payments, "payment", "payments"), cli.Count(payouts, "payout", "payouts"), cli.Count(events, "event", "events"))
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
+	"till/cmd/till/internal/cli"
 	"till/people"
 	"till/store"
 )
@@ -54,8 +55,8 @@ seen. Use it to see who can get in, and to find a login.`,
 			})
 		},
 	}
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -91,9 +92,9 @@ func eachPerson(ctx context.Context, s *store.Store, f func(p *till.Person, of [
 
 func personOut(p *till.Person, of []till.Membership) personJSON {
 	out := personJSON{PersonID: p.ID.String(), Login: p.Login, Name: p.Name, Roles: []membershipJSON{}, Password: p.HasPassword, TOTP: p.HasTOTP,
-		Passkeys: p.Passkeys, Disabled: !p.DisabledAt.IsZero(), SeenAt: timeOrNull(p.SeenAt)}
+		Passkeys: p.Passkeys, Disabled: !p.DisabledAt.IsZero(), SeenAt: cli.TimeOrNull(p.SeenAt)}
 	for _, m := range of {
-		out.Roles = append(out.Roles, membershipJSON{idOrNull(m.Client), m.Role})
+		out.Roles = append(out.Roles, membershipJSON{cli.IDOrNull(m.Client), m.Role})
 	}
 	return out
 }
@@ -122,7 +123,7 @@ func (p *personJSON) factors() string {
 		words = append(words, "TOTP")
 	}
 	if p.Passkeys > 0 {
-		words = append(words, count(p.Passkeys, "passkey", "passkeys"))
+		words = append(words, cli.Count(p.Passkeys, "passkey", "passkeys"))
 	}
 	if len(words) == 0 {
 		return "nothing"
@@ -132,9 +133,9 @@ func (p *personJSON) factors() string {
 
 func printPeople(w io.Writer, items []personJSON, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, map[string]any{"items": items})
+		return cli.PrintJSON(w, map[string]any{"items": items})
 	}
-	return table(w, func(row func(...any)) {
+	return cli.Table(w, func(row func(...any)) {
 		row("LOGIN", "STATE", "SIGNS IN WITH", "LAST SEEN", "NAME", "ROLES")
 		for _, p := range items {
 			state, seen := "active", "never"
@@ -181,7 +182,7 @@ ends the person's sessions.`,
 					if place.client == "" && !place.house {
 						return fmt.Errorf("name the place of the role with --client or --house")
 					}
-					if err := p.SetRoleAs(cmd.Context(), actor(), id, person.ID, till.Role(set)); err != nil {
+					if err := p.SetRoleAs(cmd.Context(), cli.Actor(), id, person.ID, till.Role(set)); err != nil {
 						return err
 					}
 				}
@@ -204,8 +205,8 @@ ends the person's sessions.`,
 	f.BoolVar(&remove, "remove", false, "take the role away")
 	cmd.MarkFlagsMutuallyExclusive("client", "house")
 	cmd.MarkFlagsMutuallyExclusive("set", "remove")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -232,16 +233,16 @@ func printRoles(w io.Writer, asJSON bool) error {
 				out = append(out, ruleJSON{r.Permission, r.Fresh, grants})
 			}
 		}
-		return printJSON(w, map[string]any{"items": out})
+		return cli.PrintJSON(w, map[string]any{"items": out})
 	}
 	for i, family := range []struct {
 		rules []people.Rule
 		roles []till.Role
 	}{{people.StaffRules, till.StaffRoles}, {people.HouseRules, till.HouseRoles}} {
 		if i > 0 {
-			printLine(w, "")
+			cli.PrintLine(w, "")
 		}
-		err := table(w, func(row func(...any)) {
+		err := cli.Table(w, func(row func(...any)) {
 			head := []any{"MAY"}
 			for _, r := range family.roles {
 				head = append(head, strings.ToUpper(string(r)))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"till/cmd/till/internal/cli"
 	"till/internal/dev/faulty"
 )
 
@@ -54,9 +55,9 @@ choices for the same requests. It prints a line for each request that it spoils.
 			}
 			address := "http://" + l.Addr().String()
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), map[string]any{"address": address, "to": to})
+				err = cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"address": address, "to": to})
 			} else {
-				_, err = printf(cmd.OutOrStdout(), "Ready. %s goes to %s\n", address, to)
+				_, err = cli.Printf(cmd.OutOrStdout(), "Ready. %s goes to %s\n", address, to)
 			}
 			if err != nil {
 				l.Close()
@@ -74,7 +75,7 @@ choices for the same requests. It prints a line for each request that it spoils.
 	f.StringArrayVar(&p.slow, "slow", nil, "time and share of requests that wait, as 2s:5%; may be repeated")
 	f.StringArrayVar(&p.status, "status", nil, "status and share of requests that are answered with it, as 503:3%; may be repeated")
 	f.Uint64Var(&p.seed, "seed", 1, "number that chooses which requests suffer")
-	addJSONFlag(cmd, &asJSON)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -139,9 +140,9 @@ func serveProxy(ctx context.Context, w io.Writer, l net.Listener, proxy *faulty.
 				continue
 			}
 			if asJSON {
-				printJSON(w, map[string]any{"at": r.At.UTC().Format(time.RFC3339Nano), "method": r.Method, "path": r.Path, "fault": r.Fault})
+				cli.PrintJSON(w, map[string]any{"at": r.At.UTC().Format(time.RFC3339Nano), "method": r.Method, "path": r.Path, "fault": r.Fault})
 			} else {
-				printf(w, "%s  %-12s  %s %s\n", r.At.Format("15:04:05"), string(r.Fault), r.Method, r.Path)
+				cli.Printf(w, "%s  %-12s  %s %s\n", r.At.Format("15:04:05"), string(r.Fault), r.Method, r.Path)
 			}
 		}
 		told = len(seen)

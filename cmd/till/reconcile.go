@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/server"
 	"till/store"
 )
@@ -24,7 +25,7 @@ type reconcileOptions struct {
 	connection, statement, mapping string
 	config                         string
 	keys                           []string
-	period                         period
+	period                         cli.Period
 	slack                          time.Duration
 	output                         string
 	all, apply                     bool
@@ -58,7 +59,7 @@ a line could not be read, 2 if the command failed.`,
 			}
 			// The lines fill the memory: allow little garbage.
 			defer debug.SetGCPercent(debug.SetGCPercent(reconcileGC))
-			return withDatabase(cmd.Context(), o.database, func(s *store.Store) error { return o.run(cmd, s) })
+			return cli.WithDatabase(cmd.Context(), o.database, func(s *store.Store) error { return o.run(cmd, s) })
 		},
 	}
 	f := cmd.Flags()
@@ -67,18 +68,18 @@ a line could not be read, 2 if the command failed.`,
 	f.StringVar(&o.config, "config", "", "the TOML file of connections; its [connection.statement] describes the statement's columns")
 	f.StringVar(&o.mapping, "mapping", "", "a TOML file with the statement's columns; its keys win over those of --config")
 	f.StringArrayVar(&o.keys, "map", nil, `one key of the mapping in TOML, such as 'receipt = "Receipt No."'`)
-	addPeriodFlags(cmd, &o.period, "the time that the statement covers, if it is not from its first to its last line:", "the mapping's time_zone, or UTC")
+	cli.AddPeriod(cmd, &o.period, "the time that the statement covers, if it is not from its first to its last line:", "the mapping's time_zone, or UTC")
 	f.DurationVar(&o.slack, "slack", time.Minute, "the largest difference between the operator's clock and ours")
 	f.StringVar(&o.output, "output", "", "a CSV file to write the differences to (default none)")
 	f.BoolVar(&o.all, "all", false, "also write what matches")
 	f.BoolVar(&o.apply, "apply", false, "settle open payments and payouts, open a case for each contradiction, and keep strays")
-	addByFlag(cmd, &o.by, "the person who applies the statement (required with --apply)")
+	cli.AddBy(cmd, &o.by, "the person who applies the statement (required with --apply)")
 	f.StringVar(&o.secretFile, "secret-file", "", "the installation's secret, for --apply (default till.secret beside the database)")
 	for _, name := range []string{"connection", "statement"} {
 		cmd.MarkFlagRequired(name)
 	}
-	addDatabaseFlag(cmd, &o.database)
-	addJSONFlag(cmd, &o.asJSON)
+	cli.AddDatabase(cmd, &o.database)
+	cli.AddJSON(cmd, &o.asJSON)
 	return cmd
 }
 
@@ -171,10 +172,10 @@ func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.From, c.To, err = o.period.read(zone); err != nil {
+	if c.From, c.To, err = o.period.Read(zone); err != nil {
 		return err
 	}
-	if err := checkConnection(ctx, s, o.connection); err != nil {
+	if err := cli.CheckConnection(ctx, s, o.connection); err != nil {
 		return err
 	}
 	file, err := os.Open(o.statement)
@@ -213,13 +214,13 @@ func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
 	}
 	// What is left is for the alerts and for 'till doctor'. The comparison is good without it.
 	if err := books.NoteStatement(ctx, s, o.connection, r, applied); err != nil {
-		printf(cmd.ErrOrStderr(), "The result was not recorded: %v\n", err)
+		cli.Printf(cmd.ErrOrStderr(), "The result was not recorded: %v\n", err)
 	}
 	if err := errors.Join(o.print(cmd.OutOrStdout(), r, out, applied), refused); err != nil {
 		return err
 	}
 	if unresolvedCount(r, applied) > 0 {
-		return errProblems
+		return cli.ErrProblems
 	}
 	return nil
 }
@@ -235,9 +236,9 @@ func unresolvedCount(r *books.ReconcileResult, a *books.ApplyResult) int64 {
 
 // applyTo applies the statement.
 func (o *reconcileOptions) applyTo(cmd *cobra.Command, s *store.Store, r *books.ReconcileResult, p *reconcileProgress) (a *books.ApplyResult, err error) {
-	err = withProcessors(cmd, s, o.database, o.secretFile, func(d processors) (err error) {
+	err = cli.WithProcessors(cmd, s, o.database, o.secretFile, func(d cli.Processors) (err error) {
 		a, err = books.ApplyStatement(cmd.Context(), s, r, books.ApplyOptions{
-			By: o.by, Name: server.Redact(filepath.Base(o.statement)), Payments: d.payments.ResolveAll, Payouts: d.payouts.ResolveAll, Progress: p.applied,
+			By: o.by, Name: server.Redact(filepath.Base(o.statement)), Payments: d.Payments.ResolveAll, Payouts: d.Payouts.ResolveAll, Progress: p.applied,
 		})
 		return err
 	})
@@ -256,16 +257,16 @@ const progressEvery = 2 * time.Second
 func (p *reconcileProgress) printf(format string, args ...any) {
 	if now := time.Now(); now.Sub(p.last) >= progressEvery {
 		p.last = now
-		printf(p.w, "till: "+format+", %d s\n", append(args, int(now.Sub(p.began).Seconds()))...)
+		cli.Printf(p.w, "till: "+format+", %d s\n", append(args, int(now.Sub(p.began).Seconds()))...)
 	}
 }
 
 func (p *reconcileProgress) compared(at books.Progress) {
 	if at.Bytes > 0 {
-		p.printf("read %s (%d %%)", count(at.Lines, "line", "lines"), 100*at.Bytes/max(p.size, 1))
+		p.printf("read %s (%d %%)", cli.Count(at.Lines, "line", "lines"), 100*at.Bytes/max(p.size, 1))
 		return
 	}
-	p.printf("compared %s, found those of %d of %d lines (%d %%)", count(at.Rows, "payment or payout", "payments and payouts"), at.Claimed, at.Lines, 100*at.Claimed/max(at.Lines, 1))
+	p.printf("compared %s, found those of %d of %d lines (%d %%)", cli.Count(at.Rows, "payment or payout", "payments and payouts"), at.Claimed, at.Lines, 100*at.Claimed/max(at.Lines, 1))
 }
 
 func (p *reconcileProgress) applied(done, total int) { p.printf("applied %d of %d", done, total) }

@@ -15,6 +15,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 )
 
 // maxBrokenShown is how many broken lines are printed; the file has them all.
@@ -73,20 +74,20 @@ func (f *findings) found(b *books.Finding) error {
 		}
 		f.cells = append(f.cells, number, "", "", "", "", "", "", "")
 	} else {
-		f.cells = append(f.cells, strconv.FormatUint(uint64(b.Line), 10), plainCell(b.Reference), plainCell(b.ExternalID), plainCell(b.Receipt),
-			b.Said.Value(), plainCell(b.Said.Currency), plainCell(b.SaidStatus), timeText(b.SaidAt))
+		f.cells = append(f.cells, strconv.FormatUint(uint64(b.Line), 10), cli.PlainCell(b.Reference), cli.PlainCell(b.ExternalID), cli.PlainCell(b.Receipt),
+			b.Said.Value(), cli.PlainCell(b.Said.Currency), cli.PlainCell(b.SaidStatus), cli.TimeText(b.SaidAt))
 	}
 	if c := b.Ours; c != nil {
 		booked := ""
 		if !c.Booked.IsZero() {
 			booked = c.Booked.Value()
 		}
-		f.cells = append(f.cells, string(c.Kind), c.Client.String(), c.ID.String(), plainCell(c.Receipt), c.Amount.Value(), c.Amount.Currency, string(c.Status),
-			c.CreatedAt.String(), booked, timeText(c.BookedAt))
+		f.cells = append(f.cells, string(c.Kind), c.Client.String(), c.ID.String(), cli.PlainCell(c.Receipt), c.Amount.Value(), c.Amount.Currency, string(c.Status),
+			c.CreatedAt.String(), booked, cli.TimeText(c.BookedAt))
 	} else {
 		f.cells = append(f.cells, "", "", "", "", "", "", "", "", "", "")
 	}
-	f.cells = append(f.cells, string(b.Remedy), plainCell(b.Why))
+	f.cells = append(f.cells, string(b.Remedy), cli.PlainCell(b.Why))
 	return f.csv.Write(f.cells)
 }
 
@@ -167,12 +168,12 @@ type refusalJSON struct {
 
 func (o *reconcileOptions) print(w io.Writer, r *books.ReconcileResult, f *findings, a *books.ApplyResult) error {
 	if o.asJSON {
-		return printJSON(w, o.reportOf(r, f, a))
+		return cli.PrintJSON(w, o.reportOf(r, f, a))
 	}
-	printf(w, "%s: %s, %d of them ignored, %d outside the time, %d broken; %s compared\n",
-		filepath.Base(o.statement), count(r.Lines, "line", "lines"), r.Ignored, r.Outside, r.Broken, count(r.Rows, "payment or payout", "payments and payouts"))
-	printf(w, "from %s to %s\nsha256 %s\n\n", r.From, r.To, hex.EncodeToString(r.Digest[:]))
-	err := table(w, func(row func(...any)) {
+	cli.Printf(w, "%s: %s, %d of them ignored, %d outside the time, %d broken; %s compared\n",
+		filepath.Base(o.statement), cli.Count(r.Lines, "line", "lines"), r.Ignored, r.Outside, r.Broken, cli.Count(r.Rows, "payment or payout", "payments and payouts"))
+	cli.Printf(w, "from %s to %s\nsha256 %s\n\n", r.From, r.To, hex.EncodeToString(r.Digest[:]))
+	err := cli.Table(w, func(row func(...any)) {
 		row("CLASS", "CURRENCY", "COUNT", "OPERATOR", "OURS")
 		for _, s := range r.Sums {
 			currency := s.Currency
@@ -186,29 +187,29 @@ func (o *reconcileOptions) print(w io.Writer, r *books.ReconcileResult, f *findi
 		return err
 	}
 	for _, b := range f.broken {
-		printf(w, "line %d: %s\n", b.Line, b.Reason)
+		cli.Printf(w, "line %d: %s\n", b.Line, b.Reason)
 	}
 	if more := r.Broken - int64(len(f.broken)); more > 0 {
-		printf(w, "and %s\n", count(more, "more broken line", "more broken lines"))
+		cli.Printf(w, "and %s\n", cli.Count(more, "more broken line", "more broken lines"))
 	}
 	if a != nil {
-		printf(w, "\napplied: %d settled, %d settled meanwhile, %s opened, %d known already, %d refused\n",
-			a.Settled, a.Unchanged, count(a.Cases, "case", "cases"), a.Known, a.Refused)
+		cli.Printf(w, "\napplied: %d settled, %d settled meanwhile, %s opened, %d known already, %d refused\n",
+			a.Settled, a.Unchanged, cli.Count(a.Cases, "case", "cases"), a.Known, a.Refused)
 		if a.Strays+a.Kept+a.Beyond > 0 {
-			printf(w, "strays: %d kept or confirmed, %d known already; see 'till strays'\n", a.Strays, a.Kept)
+			cli.Printf(w, "strays: %d kept or confirmed, %d known already; see 'till strays'\n", a.Strays, a.Kept)
 		}
 		if a.Beyond > 0 {
-			printf(w, "%s not kept as strays: at most %d may be open\n", count(a.Beyond, "line was", "lines were"), books.MaxStrays)
+			cli.Printf(w, "%s not kept as strays: at most %d may be open\n", cli.Count(a.Beyond, "line was", "lines were"), books.MaxStrays)
 		}
 		for _, x := range a.Refusals {
-			printf(w, "line %d, %s: %s\n", x.Line, x.ID, x.Why)
+			cli.Printf(w, "line %d, %s: %s\n", x.Line, x.ID, x.Why)
 		}
 	}
 	if f.path != "" {
-		printf(w, "\nThe differences are in %s.\n", f.path)
+		cli.Printf(w, "\nThe differences are in %s.\n", f.path)
 	}
 	if unresolvedCount(r, a) == 0 {
-		_, err = printf(w, "\nThe statement and the books agree.\n")
+		_, err = cli.Printf(w, "\nThe statement and the books agree.\n")
 	}
 	return err
 }

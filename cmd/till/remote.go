@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"till/cmd/till/internal/cli"
 	"till/internal/dev/remote"
 	"till/internal/system"
 )
@@ -66,7 +67,7 @@ func (r *remoteFlags) complete() error {
 			return err
 		}
 		if r.baseURL = at.BaseURL; r.baseURL == "" {
-			r.baseURL = "http://" + defaultListen + "/v1"
+			r.baseURL = "http://" + cli.DefaultListen + "/v1"
 		}
 	}
 	return nil

@@ -6,11 +6,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
 func newRepair() *cobra.Command {
-	return newGroup("repair", "Rebuild what rows that never change still say", newRepairWallets())
+	return cli.NewGroup("repair", "Rebuild what rows that never change still say", newRepairWallets())
 }
 
 func newRepairWallets() *cobra.Command {
@@ -31,14 +32,14 @@ backup back. The exit code is 1 if a wallet stays broken.`,
   till repair wallets --by "Awa N." --yes`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error { return repairWallets(cmd, s, by, yes, asJSON) })
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error { return repairWallets(cmd, s, by, yes, asJSON) })
 		},
 	}
-	addByFlag(cmd, &by, "the person who decides (required)")
+	cli.AddBy(cmd, &by, "the person who decides (required)")
 	cmd.MarkFlagRequired("by")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it without asking")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -69,7 +70,7 @@ func repairWallets(cmd *cobra.Command, s *store.Store, by string, yes, asJSON bo
 		printBroken(cmd, all)
 	}
 	if len(can) > 0 {
-		if err := confirm(cmd, fmt.Sprintf("Rebuild %s?", count(len(can), "wallet", "wallets")), yes); err != nil {
+		if err := cli.Confirm(cmd, fmt.Sprintf("Rebuild %s?", cli.Count(len(can), "wallet", "wallets")), yes); err != nil {
 			return err
 		}
 	}
@@ -81,10 +82,10 @@ func repairWallets(cmd *cobra.Command, s *store.Store, by string, yes, asJSON bo
 	if asJSON {
 		err = printRepairs(cmd, all)
 	} else if len(can) > 0 {
-		_, err = printf(w, "%s rebuilt. Run 'till verify'.\n", count(len(can), "wallet was", "wallets were"))
+		_, err = cli.Printf(w, "%s rebuilt. Run 'till verify'.\n", cli.Count(len(can), "wallet was", "wallets were"))
 	}
 	if err == nil && len(can) < len(all) {
-		err = errProblems
+		err = cli.ErrProblems
 	}
 	return err
 }
@@ -93,12 +94,12 @@ func repairWallets(cmd *cobra.Command, s *store.Store, by string, yes, asJSON bo
 func printBroken(cmd *cobra.Command, all []*books.WalletRepair) {
 	w := cmd.OutOrStdout()
 	if len(all) == 0 {
-		printLine(w, "Every wallet is what its lines say.")
+		cli.PrintLine(w, "Every wallet is what its lines say.")
 	}
 	for _, r := range all {
-		printf(w, "client %s, %s\n", r.Was.ClientID, r)
+		cli.Printf(w, "client %s, %s\n", r.Was.ClientID, r)
 		if r.Lines != "" {
-			printf(w, "  cannot be rebuilt: of its lines, %s. Lines never change: put back a backup from before the damage.\n", r.Lines)
+			cli.Printf(w, "  cannot be rebuilt: of its lines, %s. Lines never change: put back a backup from before the damage.\n", r.Lines)
 		}
 	}
 }
@@ -107,10 +108,10 @@ func printRepairs(cmd *cobra.Command, all []*books.WalletRepair) error {
 	out := []walletRepairJSON{}
 	for _, r := range all {
 		out = append(out, walletRepairJSON{
-			ClientID: r.Was.ClientID.String(), WalletID: r.Was.ID.String(), Currency: r.Was.Currency, Lines: textOrNull(r.Lines), Rebuilt: r.Lines == "",
+			ClientID: r.Was.ClientID.String(), WalletID: r.Was.ID.String(), Currency: r.Was.Currency, Lines: cli.TextOrNull(r.Lines), Rebuilt: r.Lines == "",
 			Was: map[string]int64{"balance": r.Was.Balance, "last_sequence": r.Was.LastSequence, "reserved": r.Was.Reserved, "owed": r.Was.Owed},
 			Is:  map[string]int64{"balance": r.Is.Balance, "last_sequence": r.Is.LastSequence, "reserved": r.Is.Reserved, "owed": r.Is.Owed},
 		})
 	}
-	return printJSON(cmd.OutOrStdout(), map[string]any{"wallets": out})
+	return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"wallets": out})
 }

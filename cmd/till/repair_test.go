@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"till"
+	"till/cmd/till/internal/cli"
 	"till/store"
 	"till/store/storetest"
 )
@@ -16,7 +17,7 @@ func TestABrokenWalletIsRebuilt(t *testing.T) {
 	t.Parallel()
 	b := newSaved(t, 20)
 	var client string
-	err := withDatabase(t.Context(), b.database, func(s *store.Store) error {
+	err := cli.WithDatabase(t.Context(), b.database, func(s *store.Store) error {
 		return s.EachClient(t.Context(), func(c *till.Client) (bool, error) { client = c.ID.String(); return true, nil })
 	})
 	if err != nil {
@@ -26,13 +27,13 @@ func TestABrokenWalletIsRebuilt(t *testing.T) {
 		"--id", till.NewID(1).String()}
 	repair := []string{"repair", "wallets", "--database", b.database, "--by", "Awa"}
 	storetest.Raw(t, b.database, `UPDATE wallets SET balance = balance + 1, reserved = 1 WHERE currency = 'XAF'`)
-	if out := b.must(exitRefused, adjust...); !strings.Contains(out, "till repair wallets") {
+	if out := b.must(cli.ExitRefused, adjust...); !strings.Contains(out, "till repair wallets") {
 		t.Errorf("an adjustment is refused with %s", out)
 	}
-	if out := b.must(exitRefused, repair...); !strings.Contains(out, "Rebuild 1 wallet? [y/N]") || !strings.Contains(out, "nothing was done") {
+	if out := b.must(cli.ExitRefused, repair...); !strings.Contains(out, "Rebuild 1 wallet? [y/N]") || !strings.Contains(out, "nothing was done") {
 		t.Errorf("the repair asks %s", out)
 	}
-	b.must(exitRefused, "verify", "--database", b.database)
+	b.must(cli.ExitRefused, "verify", "--database", b.database)
 	b.must(0, append(repair, "--yes")...)
 	b.must(0, adjust...)
 	b.must(0, "verify", "--database", b.database)

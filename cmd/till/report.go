@@ -11,6 +11,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
@@ -38,7 +39,7 @@ with --client one. Amounts are in units of their currency.`,
 			if test {
 				scope.Mode = till.Test
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				if client != "" {
 					if scope, err = scopeOf(cmd.Context(), s, client); err != nil {
 						return err
@@ -61,14 +62,14 @@ with --client one. Amounts are in units of their currency.`,
 	f.StringVar(&zone, "zone", "UTC", "the zone whose days are meant, as Africa/Brazzaville")
 	f.StringVar(&client, "client", "", "only this client, by its id (default all live clients)")
 	f.BoolVar(&test, "test", false, "all test clients instead of the live ones")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	cmd.MarkFlagsMutuallyExclusive("client", "test")
 	return cmd
 }
 
 func scopeOf(ctx context.Context, s *store.Store, text string) (store.Scope, error) {
-	id, err := parseID(text, "client")
+	id, err := cli.ParseID(text, "client")
 	if err != nil {
 		return store.Scope{}, err
 	}
@@ -134,13 +135,13 @@ type balanceJSON struct {
 func dayReportOut(r *books.DayReport, scope store.Scope, zone *time.Location) dayReportJSON {
 	out := dayReportJSON{
 		Day: r.From.Std().In(zone).Format(time.DateOnly), Zone: zone.String(), From: r.From.String(), To: r.To.String(), Mode: string(scope.Mode),
-		ClientID: idOrNull(scope.Client), Moved: []flowJSON{}, At: r.At.String(), Balances: []balanceJSON{}, Unfilled: r.Unfilled,
+		ClientID: cli.IDOrNull(scope.Client), Moved: []flowJSON{}, At: r.At.String(), Balances: []balanceJSON{}, Unfilled: r.Unfilled,
 	}
 	for _, f := range r.Flows {
-		out.Moved = append(out.Moved, flowJSON{f.Method, f.Currency, f.In.N, minor(f.In.Sum), minor(f.Back.Sum), f.Out.N, minor(f.Out.Sum), minor(f.Fee.Sum)})
+		out.Moved = append(out.Moved, flowJSON{f.Method, f.Currency, f.In.N, cli.Minor(f.In.Sum), cli.Minor(f.Back.Sum), f.Out.N, cli.Minor(f.Out.Sum), cli.Minor(f.Fee.Sum)})
 	}
 	for _, b := range balancesOf(r) {
-		out.Balances = append(out.Balances, balanceJSON{b.Currency, minor(b.Balance.Balance), minor(b.Reserved), minor(b.Owed), minor(b.suspense), minor(b.fees)})
+		out.Balances = append(out.Balances, balanceJSON{b.Currency, cli.Minor(b.Balance.Balance), cli.Minor(b.Reserved), cli.Minor(b.Owed), cli.Minor(b.suspense), cli.Minor(b.fees)})
 	}
 	return out
 }
@@ -180,23 +181,23 @@ func balancesOf(r *books.DayReport) (out []currencyBalance) {
 
 func printDayReport(w io.Writer, r *books.DayReport, scope store.Scope, zone *time.Location, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, dayReportOut(r, scope, zone))
+		return cli.PrintJSON(w, dayReportOut(r, scope, zone))
 	}
 	who := "all " + string(scope.Mode) + " clients"
 	if !scope.Client.IsZero() {
 		who = "client " + scope.Client.String()
 	}
-	printf(w, "%s (%s), %s\n", r.From.Std().In(zone).Format(time.DateOnly), zone, who)
+	cli.Printf(w, "%s (%s), %s\n", r.From.Std().In(zone).Format(time.DateOnly), zone, who)
 	if r.Unfilled {
-		printLine(w, "Sums are still being filled in by the server: older days may lack some.")
+		cli.PrintLine(w, "Sums are still being filled in by the server: older days may lack some.")
 	}
 	if len(r.Flows) == 0 {
-		printLine(w, "Nothing moved.")
+		cli.PrintLine(w, "Nothing moved.")
 	} else {
-		err := table(w, func(row func(...any)) {
+		err := cli.Table(w, func(row func(...any)) {
 			row("METHOD", "CURRENCY", "COLLECTED", "OF", "TAKEN BACK", "PAID OUT", "OF", "FEES")
 			for _, f := range r.Flows {
-				row(f.Method, f.Currency, major(f.In.Sum, f.Currency), f.In.N, major(f.Back.Sum, f.Currency), major(f.Out.Sum, f.Currency), f.Out.N, major(f.Fee.Sum, f.Currency))
+				row(f.Method, f.Currency, cli.Major(f.In.Sum, f.Currency), f.In.N, cli.Major(f.Back.Sum, f.Currency), cli.Major(f.Out.Sum, f.Currency), f.Out.N, cli.Major(f.Fee.Sum, f.Currency))
 			}
 		})
 		if err != nil {
@@ -204,15 +205,15 @@ func printDayReport(w io.Writer, r *books.DayReport, scope store.Scope, zone *ti
 		}
 	}
 	balances := balancesOf(r)
-	printf(w, "Balances at %s\n", r.At)
+	cli.Printf(w, "Balances at %s\n", r.At)
 	if len(balances) == 0 {
-		_, err := printLine(w, "There is no money in the books.")
+		_, err := cli.PrintLine(w, "There is no money in the books.")
 		return err
 	}
-	return table(w, func(row func(...any)) {
+	return cli.Table(w, func(row func(...any)) {
 		row("CURRENCY", "WALLETS", "OF IT RESERVED", "RECEIVABLE", "SUSPENSE", "FEES TAKEN")
 		for _, b := range balances {
-			row(b.Currency, major(b.Balance.Balance, b.Currency), major(b.Reserved, b.Currency), major(b.Owed, b.Currency), major(b.suspense, b.Currency), major(b.fees, b.Currency))
+			row(b.Currency, cli.Major(b.Balance.Balance, b.Currency), cli.Major(b.Reserved, b.Currency), cli.Major(b.Owed, b.Currency), cli.Major(b.suspense, b.Currency), cli.Major(b.fees, b.Currency))
 		}
 	})
 }

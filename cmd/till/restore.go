@@ -15,6 +15,7 @@ import (
 
 	"till"
 	"till/backup"
+	"till/cmd/till/internal/cli"
 	"till/server"
 	"till/store"
 )
@@ -42,7 +43,7 @@ type archive struct {
 // request opens the archive that a text names and prepares a restore of it.
 func (a *archiveFlags) request(cmd *cobra.Command, text string) (r backup.RestoreRequest, in *archive, err error) {
 	r = backup.RestoreRequest{
-		SecretFile: a.secretFile, Installation: a.installation, By: actor(), ReadSecret: server.ReadSecret, CheckSecret: server.CheckSecretFile,
+		SecretFile: a.secretFile, Installation: a.installation, By: cli.Actor(), ReadSecret: server.ReadSecret, CheckSecret: server.CheckSecretFile,
 	}
 	if a.identityFile != "" {
 		if r.Identities, err = readIdentities(a.identityFile); err != nil {
@@ -129,7 +130,7 @@ Like 'till restored' it lists the keys that work and ends with exit code 1: revi
 them, then run the command that it prints.`,
 		Example: `  till restore /backup --identity key.txt --database /var/lib/till/till.db
   till restore s3://pay-backups/till --identity key.txt --database /var/lib/till/till.db`,
-		Args: oneArg,
+		Args: cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if store.IsPostgres(database) {
 				return errPostgresBackup
@@ -138,8 +139,8 @@ them, then run the command that it prints.`,
 		},
 	}
 	a.add(cmd)
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -164,7 +165,7 @@ func restore(cmd *cobra.Command, a *archiveFlags, text, database string, asJSON 
 		return err
 	}
 	if !asJSON {
-		printf(w, "Putting %s back as %s.\n", in.shown, database)
+		cli.Printf(w, "Putting %s back as %s.\n", in.shown, database)
 	}
 	done, err := backup.Restore(ctx, r)
 	err = errors.Join(err, release())
@@ -180,19 +181,19 @@ func restore(cmd *cobra.Command, a *archiveFlags, text, database string, asJSON 
 func printRestored(w io.Writer, name, database string, done *backup.Restored, keys []activeKey, asJSON bool) error {
 	m := done.Manifest
 	if asJSON {
-		return printJSON(w, map[string]any{
+		return cli.PrintJSON(w, map[string]any{
 			"backup": name, "database": database, "installation": m.Installation, "lost_from": m.TakenAt, "log_id": done.Marked.LogID.String(),
 			"migrated":      append([]string{}, done.Migrated...),
 			"possibly_sent": map[string]int{"payments": done.Marked.Payments, "payouts": done.Marked.Payouts},
 			"payouts_held":  true, "keys_reviewed": false, "keys": keys,
 		})
 	}
-	printf(w, "It is of %s: what was written from then on is lost. New payouts are held until 'till restored --release'.\n", m.TakenAt)
-	printf(w, "The installation is %s: if it is not yours, somebody else made this backup: do not start it.\n", m.Installation)
+	cli.Printf(w, "It is of %s: what was written from then on is lost. New payouts are held until 'till restored --release'.\n", m.TakenAt)
+	cli.Printf(w, "The installation is %s: if it is not yours, somebody else made this backup: do not start it.\n", m.Installation)
 	if err := (&restoredFlags{}).print(w, done.Marked, nil, nil, keys, 0); err != nil {
 		return err
 	}
-	printf(w, "\nEnd the keys that must not work ('till key revoke'), then run:\n\n  till restored --database %s --lost-from %s --keys-reviewed\n\n", database, m.TakenAt)
+	cli.Printf(w, "\nEnd the keys that must not work ('till key revoke'), then run:\n\n  till restored --database %s --lost-from %s --keys-reviewed\n\n", database, m.TakenAt)
 	return nil
 }
 

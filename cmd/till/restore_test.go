@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"till"
+	"till/cmd/till/internal/cli"
 	"till/provider/sandbox"
 	"till/store"
 )
@@ -134,7 +135,7 @@ func newArchive(t *testing.T) oldState {
 			if err := os.Rename(filepath.Dir(database), filepath.Join(dir, "before")); err != nil {
 				t.Fatal(err)
 			}
-			must(exitRefused, "restore", place, "--identity", identity, "--database", database) // the keys are not reviewed
+			must(cli.ExitRefused, "restore", place, "--identity", identity, "--database", database) // the keys are not reviewed
 			must(0, "drill", place, "--identity", identity, "--database", database)
 		},
 	}

@@ -12,6 +12,7 @@ import (
 	"till"
 	"till/account"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
@@ -86,9 +87,9 @@ asks before it releases while payments, payouts or strays are undecided.`,
 	f.BoolVar(&r.show, "show", false, "list what is not explained yet, and change nothing")
 	f.BoolVar(&r.release, "release", false, "accept payouts again and send what is held, once the lost time's statements are applied")
 	f.BoolVar(&r.yes, "yes", false, "release without asking, whatever is undecided")
-	addByFlag(cmd, &r.by, "the person who releases it")
-	addDatabaseFlag(cmd, &r.database)
-	addJSONFlag(cmd, &r.asJSON)
+	cli.AddBy(cmd, &r.by, "the person who releases it")
+	cli.AddDatabase(cmd, &r.database)
+	cli.AddJSON(cmd, &r.asJSON)
 	return cmd
 }
 
@@ -98,12 +99,12 @@ var errKeysNotReviewed = till.Errorf(till.CodeValidationFailed,
 
 func (r *restoredFlags) restored(cmd *cobra.Command) error {
 	ctx, w := cmd.Context(), cmd.OutOrStdout()
-	lostFrom, err := parseMoment("lost-from", r.lostFrom)
+	lostFrom, err := cli.ParseMoment("lost-from", r.lostFrom)
 	if err != nil {
 		return err
 	}
-	return withDatabase(ctx, r.database, func(s *store.Store) error {
-		secret, err := readSecret(ctx, s, r.database, r.secretFile)
+	return cli.WithDatabase(ctx, r.database, func(s *store.Store) error {
+		secret, err := cli.ReadSecret(ctx, s, r.database, r.secretFile)
 		if err != nil {
 			return err
 		}
@@ -111,7 +112,7 @@ func (r *restoredFlags) restored(cmd *cobra.Command) error {
 			return fmt.Errorf("--lost-from %s is in the future", lostFrom)
 		}
 		if !r.asJSON {
-			printf(w, "What was written from %s on is lost. What is open counts as possibly sent from now on, and new payouts are held.\n", lostFrom)
+			cli.Printf(w, "What was written from %s on is lost. What is open counts as possibly sent from now on, and new payouts are held.\n", lostFrom)
 		}
 		suspended := 0
 		if r.suspendLive {
@@ -119,7 +120,7 @@ func (r *restoredFlags) restored(cmd *cobra.Command) error {
 				return err
 			}
 		}
-		done, err := books.MarkRestored(ctx, s, books.RestoreRequest{Secret: secret, LostFrom: lostFrom, KeysReviewed: r.keysReviewed, By: actor()})
+		done, err := books.MarkRestored(ctx, s, books.RestoreRequest{Secret: secret, LostFrom: lostFrom, KeysReviewed: r.keysReviewed, By: cli.Actor()})
 		if err != nil {
 			return err
 		}
@@ -153,7 +154,7 @@ func suspendLive(ctx context.Context, s *store.Store) (n int, err error) {
 			return true, nil
 		}
 		n++
-		return true, accounts.Suspend(ctx, c.ID, actor())
+		return true, accounts.Suspend(ctx, c.ID, cli.Actor())
 	})
 	return n, err
 }
@@ -178,7 +179,7 @@ func activeKeys(ctx context.Context, s *store.Store) ([]activeKey, error) {
 			keys, err := tx.Keys(ctx, c.ID, maxKeys)
 			for _, k := range keys {
 				if k.Active(tx.Now()) {
-					out = append(out, activeKey{c.ID.String(), c.Name, c.Mode, k.ID, k.Name, k.Scopes, k.CreatedAt.String(), timeOrNull(k.LastUsedAt)})
+					out = append(out, activeKey{c.ID.String(), c.Name, c.Mode, k.ID, k.Name, k.Scopes, k.CreatedAt.String(), cli.TimeOrNull(k.LastUsedAt)})
 				}
 			}
 			return err
@@ -200,27 +201,27 @@ func (r *restoredFlags) print(w io.Writer, done *books.RestoreResult, remade *bo
 		if erased != nil {
 			all["erased"] = map[string]int{"payments": erased.Payments, "payouts": erased.Payouts, "left": erased.Left}
 		}
-		return printJSON(w, all)
+		return cli.PrintJSON(w, all)
 	}
 	if done.Again {
-		printf(w, "This goes on with what was begun at %s.\n", done.At)
+		cli.Printf(w, "This goes on with what was begun at %s.\n", done.At)
 	}
 	more := ""
 	if done.Again {
 		more = "more "
 	}
-	printf(w, "%s and %s were open: they are asked about and not sent.\n",
-		count(done.Payments, more+"payment", more+"payments"), count(done.Payouts, more+"payout", more+"payouts"))
+	cli.Printf(w, "%s and %s were open: they are asked about and not sent.\n",
+		cli.Count(done.Payments, more+"payment", more+"payments"), cli.Count(done.Payouts, more+"payout", more+"payouts"))
 	printRemade(w, remade)
 	if erased != nil {
-		printf(w, "%s and %s erased again, %d left: run 'till erase --again' once they have ended.\n",
-			count(erased.Payments, "payment", "payments"), count(erased.Payouts, "payout", "payouts"), erased.Left)
+		cli.Printf(w, "%s and %s erased again, %d left: run 'till erase --again' once they have ended.\n",
+			cli.Count(erased.Payments, "payment", "payments"), cli.Count(erased.Payouts, "payout", "payouts"), erased.Left)
 	}
 	if r.suspendLive {
-		printf(w, "%s suspended; 'till client resume' lets one in again.\n", count(suspended, "live client was", "live clients were"))
+		cli.Printf(w, "%s suspended; 'till client resume' lets one in again.\n", cli.Count(suspended, "live client was", "live clients were"))
 	}
-	printf(w, "The event logs are now %s.\n\nThese keys work, also if they were revoked in the lost time. Fees, methods, endpoints and suspensions are old, too.\n\n", done.LogID)
-	err := table(w, func(row func(...any)) {
+	cli.Printf(w, "The event logs are now %s.\n\nThese keys work, also if they were revoked in the lost time. Fees, methods, endpoints and suspensions are old, too.\n\n", done.LogID)
+	err := cli.Table(w, func(row func(...any)) {
 		row("KEY", "CLIENT", "MODE", "NAME", "LAST USED", "SCOPES")
 		for _, k := range keys {
 			used := "never"
@@ -237,6 +238,6 @@ func (r *restoredFlags) print(w io.Writer, done *books.RestoreResult, remade *bo
 	if err != nil || !r.keysReviewed {
 		return err
 	}
-	_, err = printf(w, "\nHeads of audit chains that were kept in the lost time will not be found again: keep new ones ('till audit head').\nRun 'till verify', then start the service. Apply the operators' statements of the lost time, then release with 'till restored --release'.\n")
+	_, err = cli.Printf(w, "\nHeads of audit chains that were kept in the lost time will not be found again: keep new ones ('till audit head').\nRun 'till verify', then start the service. Apply the operators' statements of the lost time, then release with 'till restored --release'.\n")
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/journal"
 	"till/store"
 )
@@ -21,7 +22,7 @@ func (r *restoredFlags) remake(ctx context.Context, s *store.Store, secret []byt
 		return nil, nil
 	}
 	out, err := books.Remake(ctx, s, books.RemakeRequest{
-		Secret: secret, Folders: r.journals, LostFrom: lostFrom, SkipDamaged: r.skipDamaged, By: actor(),
+		Secret: secret, Folders: r.journals, LostFrom: lostFrom, SkipDamaged: r.skipDamaged, By: cli.Actor(),
 	})
 	var damaged *books.DamagedError
 	if errors.As(err, &damaged) {
@@ -50,24 +51,24 @@ func printRemade(w io.Writer, m *books.RemakeResult) {
 	if m == nil {
 		return
 	}
-	printf(w, "The journal has %s in %s. %s and %s that the database lacked were made again: they are asked about and not sent.\n",
-		count(m.Report.Records, "record", "records"), count(m.Report.Segments, "segment", "segments"),
-		count(m.Payments, "payment", "payments"), count(m.Payouts, "payout", "payouts"))
+	cli.Printf(w, "The journal has %s in %s. %s and %s that the database lacked were made again: they are asked about and not sent.\n",
+		cli.Count(m.Report.Records, "record", "records"), cli.Count(m.Report.Segments, "segment", "segments"),
+		cli.Count(m.Payments, "payment", "payments"), cli.Count(m.Payouts, "payout", "payouts"))
 	for _, p := range m.Report.Cut {
-		printf(w, "Not written completely, because the program or the machine stopped: %s.\n", p)
+		cli.Printf(w, "Not written completely, because the program or the machine stopped: %s.\n", p)
 	}
 	for _, p := range m.Report.Damaged {
-		printf(w, "Altered, and left out: %s.\n", p)
+		cli.Printf(w, "Altered, and left out: %s.\n", p)
 	}
 	if m.Clients > 0 {
-		printf(w, "%s made again, without a key, methods and fees: 'till client' and 'till key create' set them.\n", count(m.Clients, "client was", "clients were"))
+		cli.Printf(w, "%s made again, without a key, methods and fees: 'till client' and 'till key create' set them.\n", cli.Count(m.Clients, "client was", "clients were"))
 	}
 	if m.Retried > 0 {
-		printf(w, "%s made anew by a client's retry already: asked about, and not sent.\n", count(m.Retried, "lost payment was", "lost payments were"))
+		cli.Printf(w, "%s made anew by a client's retry already: asked about, and not sent.\n", cli.Count(m.Retried, "lost payment was", "lost payments were"))
 	}
 	if m.Waiting > 0 {
-		printf(w, "%s for money that came in during the lost time: start the service, let it settle the payments, and run the same command again.\n",
-			count(m.Waiting, "payout waits", "payouts wait"))
+		cli.Printf(w, "%s for money that came in during the lost time: start the service, let it settle the payments, and run the same command again.\n",
+			cli.Count(m.Waiting, "payout waits", "payouts wait"))
 	}
 }
 
@@ -80,5 +81,5 @@ func (r *restoredFlags) eraseAgain(ctx context.Context, s *store.Store, secret [
 	if err != nil {
 		return nil, err
 	}
-	return books.Erase(ctx, s, books.EraseRequest{Secret: secret, Erasures: list, By: actor(), Reason: "an older backup was put back"})
+	return books.Erase(ctx, s, books.EraseRequest{Secret: secret, Erasures: list, By: cli.Actor(), Reason: "an older backup was put back"})
 }

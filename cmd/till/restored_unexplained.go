@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
@@ -18,7 +19,7 @@ const shownUnexplained = 20
 // unexplained prints what a restore has left unexplained and, with --release,
 // releases what is held. Before it releases while something is undecided, it asks.
 func (r *restoredFlags) unexplained(cmd *cobra.Command) error {
-	return withDatabase(cmd.Context(), r.database, func(s *store.Store) error {
+	return cli.WithDatabase(cmd.Context(), r.database, func(s *store.Store) error {
 		u, err := books.ReadUnexplained(cmd.Context(), s)
 		if err != nil {
 			return err
@@ -49,10 +50,10 @@ func (r *restoredFlags) mayRelease(cmd *cobra.Command, u *books.Unexplained) err
 		if err := printSums(w, u); err != nil {
 			return err
 		}
-		printf(w, "\n'till restored --show' lists them. Statements of the lost time may decide them; after the release, wallets that are too high can be paid out.\n")
+		cli.Printf(w, "\n'till restored --show' lists them. Statements of the lost time may decide them; after the release, wallets that are too high can be paid out.\n")
 	}
-	return confirm(cmd, fmt.Sprintf("Release with %s, %s and %s that nobody has decided?",
-		count(payouts, "payout", "payouts"), count(payments, "payment", "payments"), count(strays, "open stray", "open strays")), r.yes)
+	return cli.Confirm(cmd, fmt.Sprintf("Release with %s, %s and %s that nobody has decided?",
+		cli.Count(payouts, "payout", "payouts"), cli.Count(payments, "payment", "payments"), cli.Count(strays, "open stray", "open strays")), r.yes)
 }
 
 // restoreJSON is a restore as the command prints it.
@@ -69,7 +70,7 @@ type undecidedJSON struct {
 	ClientID   string     `json:"client_id"`
 	ID         string     `json:"id"`
 	Connection string     `json:"connection"`
-	Amount     *moneyJSON `json:"amount"`
+	Amount     *cli.Money `json:"amount"`
 }
 
 // sumJSON is money that is not explained, added up. A currency that is not said is null.
@@ -77,18 +78,18 @@ type sumJSON struct {
 	What       string     `json:"what"`
 	Connection string     `json:"connection"`
 	Count      int        `json:"count"`
-	Amount     *moneyJSON `json:"amount"`
+	Amount     *cli.Money `json:"amount"`
 }
 
 // sumsOf returns all sums of money, what is open first.
 func sumsOf(u *books.Unexplained) (out []sumJSON) {
 	for _, x := range u.Undecided {
-		out = append(out, sumJSON{string(x.Kind) + "s, not decided", x.Connection, x.Count, moneyOrNull(x.Amount)})
+		out = append(out, sumJSON{string(x.Kind) + "s, not decided", x.Connection, x.Count, cli.MoneyOrNull(x.Amount)})
 	}
 	for _, closed := range []bool{false, true} {
 		for _, x := range u.StrayMoney {
 			if (x.Why != "") == closed {
-				out = append(out, sumJSON{straysText(x), x.Connection, x.Count, moneyOrNull(x.Amount)})
+				out = append(out, sumJSON{straysText(x), x.Connection, x.Count, cli.MoneyOrNull(x.Amount)})
 			}
 		}
 	}
@@ -111,7 +112,7 @@ func straysText(x store.StrayMoney) string {
 }
 
 // moneyText is an amount as text.
-func moneyText(m *moneyJSON) string {
+func moneyText(m *cli.Money) string {
 	if m == nil {
 		return "an amount that is not said"
 	}
@@ -120,7 +121,7 @@ func moneyText(m *moneyJSON) string {
 
 // printSums prints the sums, and how many cases of each kind are open.
 func printSums(w io.Writer, u *books.Unexplained) error {
-	return table(w, func(row func(...any)) {
+	return cli.Table(w, func(row func(...any)) {
 		row("WHAT", "CONNECTION", "COUNT", "TOGETHER")
 		for _, x := range sumsOf(u) {
 			row(x.What, x.Connection, x.Count, moneyText(x.Amount))
@@ -141,23 +142,23 @@ func (r *restoredFlags) printUnexplained(w io.Writer, u *books.Unexplained) erro
 	}
 	switch {
 	case r.release && len(u.Restores) == 0:
-		printLine(w, "Nothing was held because of a restore.")
+		cli.PrintLine(w, "Nothing was held because of a restore.")
 	case r.release:
-		printf(w, "Released by %s: new payouts are taken again.\n", r.by)
+		cli.Printf(w, "Released by %s: new payouts are taken again.\n", r.by)
 	case len(u.Restores) == 0:
-		printLine(w, "Nothing is held because of a restore.")
+		cli.PrintLine(w, "Nothing is held because of a restore.")
 	}
 	for _, x := range u.Restores {
-		printf(w, "Restored at %s by %s; lost from %s; keys reviewed: %s.\n", x.At, x.By, x.LostFrom, timeOr(x.KeysReviewedAt, "not yet"))
+		cli.Printf(w, "Restored at %s by %s; lost from %s; keys reviewed: %s.\n", x.At, x.By, x.LostFrom, cli.TimeOr(x.KeysReviewedAt, "not yet"))
 	}
 	if u.Empty() {
-		if _, err := printLine(w, "Nothing is left to explain."); err != nil || len(u.StrayMoney) == 0 {
+		if _, err := cli.PrintLine(w, "Nothing is left to explain."); err != nil || len(u.StrayMoney) == 0 {
 			return err
 		}
-		printLine(w, "")
+		cli.PrintLine(w, "")
 		return printSums(w, u)
 	}
-	printf(w, "\nNot explained yet:\n\n")
+	cli.Printf(w, "\nNot explained yet:\n\n")
 	if err := printSums(w, u); err != nil {
 		return err
 	}
@@ -166,16 +167,16 @@ func (r *restoredFlags) printUnexplained(w io.Writer, u *books.Unexplained) erro
 
 // listUnexplained lists the first items of each kind, with their money.
 func listUnexplained(w io.Writer, u *books.Unexplained) error {
-	printf(w, "\nThe first of them (%d of each kind at most; --json has %d):\n\n", shownUnexplained, books.MaxUnexplained)
-	return table(w, func(row func(...any)) {
+	cli.Printf(w, "\nThe first of them (%d of each kind at most; --json has %d):\n\n", shownUnexplained, books.MaxUnexplained)
+	return cli.Table(w, func(row func(...any)) {
 		row("WHAT", "ID", "CLIENT", "AMOUNT", "WHY")
 		for _, list := range [][]store.Undecided{u.Payouts, u.Payments} {
 			for _, x := range list[:min(len(list), shownUnexplained)] {
-				row(x.Kind, x.Ref.ID, x.Ref.Client, moneyText(moneyOrNull(x.Amount)), "may have been sent on "+x.Connection+", and is not decided")
+				row(x.Kind, x.Ref.ID, x.Ref.Client, moneyText(cli.MoneyOrNull(x.Amount)), "may have been sent on "+x.Connection+", and is not decided")
 			}
 		}
 		for _, s := range u.Strays[:min(len(u.Strays), shownUnexplained)] {
-			row("stray of "+s.Connection, s.ID, orDash(idOrNull(s.Client)), moneyText(moneyOrNull(s.Amount)), claimText(s)+"; "+identifiersText(s))
+			row("stray of "+s.Connection, s.ID, cli.OrDash(cli.IDOrNull(s.Client)), moneyText(cli.MoneyOrNull(s.Amount)), claimText(s)+"; "+identifiersText(s))
 		}
 		for _, c := range u.Cases[:min(len(u.Cases), shownUnexplained)] {
 			row("case "+c.Kind, c.ID, c.ClientID, "-", c.Detail)
@@ -186,7 +187,7 @@ func listUnexplained(w io.Writer, u *books.Unexplained) error {
 func (r *restoredFlags) jsonUnexplained(w io.Writer, u *books.Unexplained) error {
 	restores, cases, strays := []restoreJSON{}, []caseJSON{}, []strayJSON{}
 	for _, x := range u.Restores {
-		restores = append(restores, restoreJSON{x.At.String(), x.By, x.LostFrom.String(), x.LogID.String(), timeOrNull(x.KeysReviewedAt)})
+		restores = append(restores, restoreJSON{x.At.String(), x.By, x.LostFrom.String(), x.LogID.String(), cli.TimeOrNull(x.KeysReviewedAt)})
 	}
 	for _, c := range u.Cases {
 		cases = append(cases, caseOut(c))
@@ -197,11 +198,11 @@ func (r *restoredFlags) jsonUnexplained(w io.Writer, u *books.Unexplained) error
 	undecided := func(list []store.Undecided) []undecidedJSON {
 		out := []undecidedJSON{}
 		for _, x := range list {
-			out = append(out, undecidedJSON{x.Ref.Client.String(), x.Ref.ID.String(), x.Connection, moneyOrNull(x.Amount)})
+			out = append(out, undecidedJSON{x.Ref.Client.String(), x.Ref.ID.String(), x.Connection, cli.MoneyOrNull(x.Amount)})
 		}
 		return out
 	}
-	return printJSON(w, map[string]any{
+	return cli.PrintJSON(w, map[string]any{
 		"released": r.release, "restores": restores, "sums": append([]sumJSON{}, sumsOf(u)...), "payouts": undecided(u.Payouts), "payments": undecided(u.Payments), "cases": cases, "strays": strays,
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/store"
 	"till/store/storetest"
 )
@@ -49,7 +50,7 @@ func releaseBefore(t *testing.T) string {
 	release := strings.TrimSpace(string(text))
 	dir := filepath.Join(os.TempDir(), "till-release-"+release)
 	program := filepath.Join(dir, "bin", "till")
-	if exists(program) {
+	if cli.Exists(program) {
 		return program
 	}
 	run := func(in string, script string) {

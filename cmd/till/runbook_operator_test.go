@@ -15,6 +15,7 @@ import (
 
 	"till"
 	"till/account"
+	"till/cmd/till/internal/cli"
 	"till/provider/mtnmomo"
 	"till/provider/simulator"
 	"till/store"
@@ -134,7 +135,7 @@ func (w *runbook) refusedCredentials() {
 	if list := w.does(0, "till cases"); !strings.Contains(list, "mtn-cg") || !strings.Contains(list, "the operator refuses our credentials") {
 		w.t.Errorf("till cases says %s", list)
 	}
-	if told := w.does(exitRefused, "till doctor"); !strings.Contains(told, "mtn-cg") || !strings.Contains(told, "MTN gives no token") {
+	if told := w.does(cli.ExitRefused, "till doctor"); !strings.Contains(told, "mtn-cg") || !strings.Contains(told, "MTN gives no token") {
 		w.t.Errorf("till doctor says %s", told)
 	}
 

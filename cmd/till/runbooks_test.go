@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"till"
+	"till/cmd/till/internal/cli"
 	"till/store"
 	"till/store/storetest"
 )
@@ -106,7 +107,7 @@ func (w *runbook) brokenBooks() {
 	w.must(0, "backup", "--database", w.database, "--config", filepath.Join(w.dir, "till.toml"))
 	w.is(false, 0)
 	storetest.Raw(w.t, w.database, `UPDATE wallets SET balance = balance + 1 WHERE currency = 'XAF'`)
-	if found := w.does(exitRefused, "till verify"); !strings.Contains(found, "I3") {
+	if found := w.does(cli.ExitRefused, "till verify"); !strings.Contains(found, "I3") {
 		w.t.Errorf("till verify says %s", found)
 	}
 	w.is(true, 0)
@@ -138,10 +139,10 @@ func (w *runbook) missingBackup() {
 
 func (w *runbook) heldPayouts() {
 	lost := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
-	w.must(exitRefused, "restored", "--database", w.database, "--lost-from", lost)
+	w.must(cli.ExitRefused, "restored", "--database", w.database, "--lost-from", lost)
 	w.is(false, 0) // a person is at it
 	w.is(true, 5*time.Hour)
-	w.does(exitRefused, "till restored --release") // not before the keys were looked at
+	w.does(cli.ExitRefused, "till restored --release") // not before the keys were looked at
 	w.is(true, 5*time.Hour)
 	w.does(0, "till restored --keys-reviewed", lost)
 	w.does(0, "till restored --show")

@@ -13,13 +13,14 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/internal/seal"
 	"till/server"
 	"till/store"
 )
 
 func newSecret() *cobra.Command {
-	return newGroup("secret", "Rotate the installation's secret",
+	return cli.NewGroup("secret", "Rotate the installation's secret",
 		newSecretList(), newSecretAdd(), newSecretUse(), newSecretReseal(), newSecretRetire())
 }
 
@@ -34,11 +35,11 @@ func (f *secretFlags) add(cmd *cobra.Command, file, by bool) {
 		cmd.Flags().StringVar(&f.file, "secret-file", "", "the installation's secret (default till.secret beside the database)")
 	}
 	if by {
-		addByFlag(cmd, &f.by, "the person who decides (required)")
+		cli.AddBy(cmd, &f.by, "the person who decides (required)")
 		cmd.MarkFlagRequired("by")
 	}
-	addDatabaseFlag(cmd, &f.database)
-	addJSONFlag(cmd, &f.asJSON)
+	cli.AddDatabase(cmd, &f.database)
+	cli.AddJSON(cmd, &f.asJSON)
 }
 
 func newSecretList() *cobra.Command {
@@ -52,7 +53,7 @@ database each one sealed. Use it during a rotation, to see how far it is.`,
 		Example: `  till secret list`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), f.database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), f.database, func(s *store.Store) error {
 				g, err := books.ReadGenerations(cmd.Context(), s)
 				if err != nil {
 					return err
@@ -79,8 +80,8 @@ from it, and with another one customers could be charged twice.`,
 		Example: `  till secret add --by "Anne Mbemba"`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), f.database, func(s *store.Store) error {
-				file, err := secretPath(f.database, f.file)
+			return cli.WithDatabase(cmd.Context(), f.database, func(s *store.Store) error {
+				file, err := cli.SecretPath(f.database, f.file)
 				if err != nil {
 					return err
 				}
@@ -89,9 +90,9 @@ from it, and with another one customers could be charged twice.`,
 					return err
 				}
 				if f.asJSON {
-					return printJSON(cmd.OutOrStdout(), map[string]any{"generation": number, "file": file})
+					return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"generation": number, "file": file})
 				}
-				_, err = printf(cmd.OutOrStdout(), "Generation %d is in %s. Put this file on every instance and into your backup, then run 'till secret use %d'.\n", number, file, number)
+				_, err = cli.Printf(cmd.OutOrStdout(), "Generation %d is in %s. Put this file on every instance and into your backup, then run 'till secret use %d'.\n", number, file, number)
 				return err
 			})
 		},
@@ -140,25 +141,25 @@ generation before.
 
 It ends every session and open link of the console: everybody signs in again.`,
 		Example: `  till secret use 2 --by "Anne Mbemba"`,
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			number, err := parseGeneration(args[0])
 			if err != nil {
 				return err
 			}
-			return withDatabase(cmd.Context(), f.database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), f.database, func(s *store.Store) error {
 				changed, err := whenReady(cmd.Context(), func() (bool, error) { return books.UseGeneration(cmd.Context(), s, number, f.by) })
 				if err != nil {
 					return err
 				}
 				if f.asJSON {
-					return printJSON(cmd.OutOrStdout(), map[string]any{"generation": number, "changed": changed})
+					return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"generation": number, "changed": changed})
 				}
 				if !changed {
-					_, err = printf(cmd.OutOrStdout(), "Generation %d is in use already.\n", number)
+					_, err = cli.Printf(cmd.OutOrStdout(), "Generation %d is in use already.\n", number)
 					return err
 				}
-				_, err = printf(cmd.OutOrStdout(), "Generation %d is in use. 'till secret list' shows when nothing needs another one any more.\n", number)
+				_, err = cli.Printf(cmd.OutOrStdout(), "Generation %d is in use. 'till secret list' shows when nothing needs another one any more.\n", number)
 				return err
 			})
 		},
@@ -178,8 +179,8 @@ interrupted and run again.`,
 		Example: `  till secret reseal`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), f.database, func(s *store.Store) error {
-				ring, err := readKeyring(cmd.Context(), s, f.database, f.file)
+			return cli.WithDatabase(cmd.Context(), f.database, func(s *store.Store) error {
+				ring, err := cli.ReadKeyring(cmd.Context(), s, f.database, f.file)
 				if err != nil {
 					return err
 				}
@@ -188,12 +189,12 @@ interrupted and run again.`,
 					return err
 				}
 				if f.asJSON {
-					err = printJSON(cmd.OutOrStdout(), map[string]any{"generation": ring.Used(), "sealed": done.Sealed, "unreadable": done.Unreadable})
+					err = cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"generation": ring.Used(), "sealed": done.Sealed, "unreadable": done.Unreadable})
 				} else {
-					_, err = printf(cmd.OutOrStdout(), "%s sealed anew with generation %d.\n", count(int(done.Sealed), "value was", "values were"), ring.Used())
+					_, err = cli.Printf(cmd.OutOrStdout(), "%s sealed anew with generation %d.\n", cli.Count(int(done.Sealed), "value was", "values were"), ring.Used())
 				}
 				if err == nil && done.Unreadable > 0 {
-					err = fmt.Errorf("%s not be opened: the generation is not in the file, or the value was changed; nothing was done to it", count(int(done.Unreadable), "value could", "values could"))
+					err = fmt.Errorf("%s not be opened: the generation is not in the file, or the value was changed; nothing was done to it", cli.Count(int(done.Unreadable), "value could", "values could"))
 				}
 				return err
 			})
@@ -220,13 +221,13 @@ with the generation: enter the one that 'till connections' shows, then say so wi
 
 It ends every session and open link of the console: everybody signs in again.`,
 		Example: `  till secret retire 1 --callbacks-moved --by "Anne Mbemba"`,
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			number, err := parseGeneration(args[0])
 			if err != nil {
 				return err
 			}
-			return withDatabase(cmd.Context(), f.database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), f.database, func(s *store.Store) error {
 				return retireGeneration(cmd, s, &f, number, moved)
 			})
 		},
@@ -242,7 +243,7 @@ var errCallbacks = errors.New("operators may have a callback address of this gen
 
 func retireGeneration(cmd *cobra.Command, s *store.Store, f *secretFlags, number int, moved bool) error {
 	ctx := cmd.Context()
-	file, err := secretPath(f.database, f.file)
+	file, err := cli.SecretPath(f.database, f.file)
 	if err != nil {
 		return err
 	}
@@ -266,17 +267,17 @@ func retireGeneration(cmd *cobra.Command, s *store.Store, f *secretFlags, number
 		return err
 	}
 	if f.asJSON {
-		return printJSON(cmd.OutOrStdout(), map[string]any{"generation": number, "changed": changed, "file": file})
+		return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"generation": number, "changed": changed, "file": file})
 	}
 	if !changed {
-		_, err = printf(cmd.OutOrStdout(), "Generation %d is retired already.\n", number)
+		_, err = cli.Printf(cmd.OutOrStdout(), "Generation %d is retired already.\n", number)
 		return err
 	}
 	if number == 1 {
-		_, err = printLine(cmd.OutOrStdout(), "Generation 1 is retired. Its line stays in the file: it is the root, which is never rotated.")
+		_, err = cli.PrintLine(cmd.OutOrStdout(), "Generation 1 is retired. Its line stays in the file: it is the root, which is never rotated.")
 		return err
 	}
-	_, err = printf(cmd.OutOrStdout(), "Generation %d is retired, and its line deleted from %s. Put this file on every instance.\n", number, file)
+	_, err = cli.Printf(cmd.OutOrStdout(), "Generation %d is retired, and its line deleted from %s. Put this file on every instance.\n", number, file)
 	return err
 }
 
@@ -311,8 +312,8 @@ func printGenerations(w io.Writer, g *books.Generations, asJSON bool) error {
 	}
 	rows := []generationJSON{}
 	for i := range all {
-		r := generationJSON{Generation: all[i].Number, State: g.State(&all[i]), AddedAt: timeOrNull(all[i].AddedAt), UsedAt: timeOrNull(all[i].UsedAt),
-			RetiredAt: timeOrNull(all[i].RetiredAt), Sealed: g.SealedBy(all[i].Number), Values: map[string]int64{}}
+		r := generationJSON{Generation: all[i].Number, State: g.State(&all[i]), AddedAt: cli.TimeOrNull(all[i].AddedAt), UsedAt: cli.TimeOrNull(all[i].UsedAt),
+			RetiredAt: cli.TimeOrNull(all[i].RetiredAt), Sealed: g.SealedBy(all[i].Number), Values: map[string]int64{}}
 		for kind, by := range g.Sealed {
 			if n := by[all[i].Number]; n > 0 {
 				r.Values[string(kind)] = n
@@ -321,12 +322,12 @@ func printGenerations(w io.Writer, g *books.Generations, asJSON bool) error {
 		rows = append(rows, r)
 	}
 	if asJSON {
-		return printJSON(w, map[string]any{"used": g.Used(), "generations": rows})
+		return cli.PrintJSON(w, map[string]any{"used": g.Used(), "generations": rows})
 	}
-	return table(w, func(row func(cells ...any)) {
+	return cli.Table(w, func(row func(cells ...any)) {
 		row("GENERATION", "STATE", "SEALED", "ADDED", "IN USE SINCE", "RETIRED")
 		for i, r := range rows {
-			row(r.Generation, r.State, r.Sealed, timeOr(all[i].AddedAt, "-"), timeOr(all[i].UsedAt, "-"), timeOr(all[i].RetiredAt, "-"))
+			row(r.Generation, r.State, r.Sealed, cli.TimeOr(all[i].AddedAt, "-"), cli.TimeOr(all[i].UsedAt, "-"), cli.TimeOr(all[i].RetiredAt, "-"))
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"till/cmd/till/internal/cli"
 )
 
 // A backup brings the generations of its time, one that is not encrypted needs them, and the
@@ -40,7 +42,7 @@ func TestBackupsOfSeveralGenerations(t *testing.T) {
 	}
 
 	folder := filepath.Join(b.dir, "restored")
-	b.must(exitRefused, b.restore(folder)...) // the keys are to be reviewed
+	b.must(cli.ExitRefused, b.restore(folder)...) // the keys are to be reviewed
 	if read(filepath.Join(folder, "till.secret")) != second {
 		t.Error("the backup brought another file")
 	}
@@ -60,7 +62,7 @@ func TestBackupsOfSeveralGenerations(t *testing.T) {
 	from := func(place, name, file string) []string {
 		return []string{"restore", place, "--identity", b.identity, "--database", filepath.Join(b.dir, name, "till.db"), "--secret-file", file}
 	}
-	if out := b.must(exitUnable, from(plain, "lacking", named("root", root))...); !strings.Contains(out, "generation 2 is missing") {
+	if out := b.must(cli.ExitUnable, from(plain, "lacking", named("root", root))...); !strings.Contains(out, "generation 2 is missing") {
 		t.Errorf("without its generation: %s", out)
 	}
 	if entries := files(t, filepath.Join(b.dir, "lacking")); len(entries) > 1 { // the lock
@@ -68,7 +70,7 @@ func TestBackupsOfSeveralGenerations(t *testing.T) {
 	}
 	newest := named("both", both)
 	for name, place := range map[string]string{"plain-newest": plain, "sealed-newest": b.place} {
-		b.must(exitRefused, from(place, name, newest)...)
+		b.must(cli.ExitRefused, from(place, name, newest)...)
 		if read(filepath.Join(b.dir, name, "till.secret")) != both {
 			t.Errorf("%s: the named file is not there", name)
 		}

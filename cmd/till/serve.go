@@ -14,9 +14,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/certificates"
+	"till/cmd/till/internal/cli"
 	"till/config"
 	"till/journal"
 	"till/server"
+)
+
+// The defaults of what both dev and serve have.
+const (
+	defaultRateLimit = 100
+	defaultTestQuota = 10 << 10 // MiB
+	defaultWindow    = time.Minute
 )
 
 // stepLease is the Lease of what dev and serve start; 0 means the engine's own. Only tests,
@@ -28,7 +36,7 @@ func newServe() *cobra.Command { return serveOf(nil) }
 // serveOf makes the command with other adapters than Builtin; nil means
 // Builtin.
 func serveOf(adapters server.Adapters) *cobra.Command {
-	c := server.Config{Adapters: adapters, Version: versionText(), Lease: stepLease}
+	c := server.Config{Adapters: adapters, Version: cli.VersionText(), Lease: stepLease}
 	var role, format, level, configFile, consoleMode string
 	var logEnded string
 	var asJSON, docs bool
@@ -73,7 +81,7 @@ operator serves test clients.`,
 				return err
 			}
 			if asJSON {
-				if err := printJSON(cmd.OutOrStdout(), map[string]any{"base_url": s.BaseURL()}); err != nil {
+				if err := cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"base_url": s.BaseURL()}); err != nil {
 					s.Close()
 					return err
 				}
@@ -90,7 +98,7 @@ operator serves test clients.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.Listen, "listen", defaultListen, "address to serve the API on")
+	f.StringVar(&c.Listen, "listen", cli.DefaultListen, "address to serve the API on")
 	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:8081", "address to serve health and metrics on; empty for none")
 	f.StringVar(&c.AdminTokenFile, "admin-token-file", "", "a file with the bearer token by which other machines read metrics, log and profiles (default none: they read health only)")
 	f.StringVar(&consoleMode, "console", "on", "on or off: serve the console's pages")
@@ -98,13 +106,13 @@ operator serves test clients.`,
 	f.StringVar(&c.ConsoleURL, "console-url", "", "where browsers open the console, as in https://console.example.com (default the origin of --base-url)")
 	f.BoolVar(&docs, "docs", true, "serve the pages for developers at /docs/; --docs=false leaves them out")
 	f.StringVar(&c.BaseURL, "base-url", "", "the URL at which clients reach the API, ending in /v1 (default the address of --listen)")
-	f.StringVar(&c.Database, "database", defaultDatabase, databaseUsage)
-	f.StringVar(&configFile, "config", "", configUsage)
+	f.StringVar(&c.Database, "database", cli.DefaultDatabase, cli.DatabaseUsage)
+	f.StringVar(&configFile, "config", "", cli.ConfigUsage)
 	f.StringVar(&role, "role", string(server.RoleAll), "all, api (serves requests only) or worker (calls operators only)")
 	f.Float64Var(&c.RateLimit, "rate-limit", defaultRateLimit, "requests per second for each client; 0 for no limit")
 	f.Int64Var(&quota, "test-quota", defaultTestQuota, "MiB that each test client may store; 0 for no limit")
 	f.StringVar(&c.SecretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
-	f.StringVar(&c.SandboxPath, "sandbox", "", sandboxUsage)
+	f.StringVar(&c.SandboxPath, "sandbox", "", cli.SandboxUsage)
 	f.DurationVar(&c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")
 	f.StringArrayVar(&c.PhonePatterns, "phone-pattern", nil, "another range of mobile numbers, as CG=06\\d{7}: country and pattern of the national number; may be repeated")
 	f.BoolVar(&c.PlainSQL, "plain-sql", false, "send the statements for a distributed PostgreSQL")

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/store"
 )
 
@@ -27,7 +28,7 @@ func attemptsOut(attempts []*store.Attempt) []attemptJSON {
 	out := make([]attemptJSON, len(attempts))
 	for i, a := range attempts {
 		out[i] = attemptJSON{a.Kind, a.Connection, a.Reference.String(), a.Outcome, a.Code, a.Detail,
-			a.StartedAt.String(), timeOrNull(a.EndedAt), a.Repeats}
+			a.StartedAt.String(), cli.TimeOrNull(a.EndedAt), a.Repeats}
 	}
 	return out
 }
@@ -45,16 +46,16 @@ func submissionReferences(attempts []*store.Attempt) (out []string) {
 
 type owingJSON struct {
 	Kind      string     `json:"type"`
-	Amount    *moneyJSON `json:"amount"`
+	Amount    *cli.Money `json:"amount"`
 	CreatedAt string     `json:"created_at"`
 }
 
 // printSubject prints a payment or payout with its money and its calls.
 func printSubject(w io.Writer, f *books.CaseDetail, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, subjectDetailOut(f))
+		return cli.PrintJSON(w, subjectDetailOut(f))
 	}
-	return table(w, func(row func(...any)) {
+	return cli.Table(w, func(row func(...any)) {
 		var p store.Subject
 		if f.Payment != nil {
 			p = f.Payment.Subject()
@@ -98,7 +99,7 @@ func historyRows(f *books.CaseDetail, row func(...any)) {
 		row("owed", fmt.Sprintf("%s  %s: %s %s that the wallet lacked", o.CreatedAt, o.Kind, o.Amount.Value(), o.Amount.Currency))
 	}
 	if len(f.Attempts) > 0 && f.Attempts[0].N > 1 {
-		row("call", fmt.Sprintf("%s before these are not shown", count(int64(f.Attempts[0].N-1), "different answer", "different answers")))
+		row("call", fmt.Sprintf("%s before these are not shown", cli.Count(int64(f.Attempts[0].N-1), "different answer", "different answers")))
 	}
 	for _, a := range f.Attempts {
 		row("call", attemptLine(a))
@@ -129,7 +130,7 @@ func subjectDetailOut(f *books.CaseDetail) map[string]any {
 		transactions = append(transactions, transactionOut(t))
 	}
 	for _, o := range f.Owed {
-		owed = append(owed, owingJSON{string(o.Kind), moneyOrNull(o.Amount), o.CreatedAt.String()})
+		owed = append(owed, owingJSON{string(o.Kind), cli.MoneyOrNull(o.Amount), o.CreatedAt.String()})
 	}
 	for _, c := range f.Others {
 		cases = append(cases, caseOut(c))
@@ -139,9 +140,9 @@ func subjectDetailOut(f *books.CaseDetail) map[string]any {
 		sent = &all[len(all)-1]
 	}
 	out := map[string]any{
-		"client_id": f.ClientID.String(), "submission_reference": sent, "operator_request_id": textOrNull(f.Handle), "put_aside": moneyOrNull(f.Suspended),
+		"client_id": f.ClientID.String(), "submission_reference": sent, "operator_request_id": cli.TextOrNull(f.Handle), "put_aside": cli.MoneyOrNull(f.Suspended),
 		"transactions": transactions, "owed": owed, "cases": cases, "attempts": attemptsOut(f.Attempts),
-		"held_at": timeOrNull(f.HeldAt),
+		"held_at": cli.TimeOrNull(f.HeldAt),
 	}
 	if f.Payment != nil {
 		out["payment"] = json.RawMessage(f.Payment.AppendJSON(nil))

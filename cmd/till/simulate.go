@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"till/cmd/till/internal/cli"
 	"till/config"
 	"till/provider/airtel"
 	"till/provider/mpesa"
@@ -101,7 +102,7 @@ calls fail: each fault is a probability from 0 to 1.
 
 Operators: ` + strings.Join(names, ", "),
 		Example: `  till simulate mtnmomo --lost-response 0.1`,
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			i := slices.Index(names, args[0])
 			if i < 0 {
@@ -119,9 +120,9 @@ Operators: ` + strings.Join(names, ", "),
 				return errors.Join(err, st.end())
 			}
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), map[string]any{"operator": args[0], "base_url": url})
+				err = cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"operator": args[0], "base_url": url})
 			} else {
-				_, err = printf(cmd.OutOrStdout(), simulated, args[0], url, trustedText(all[i].connection(url)), trustedText(all[i].exports()), trustedText(all[i].ways()))
+				_, err = cli.Printf(cmd.OutOrStdout(), simulated, args[0], url, cli.TrustedText(all[i].connection(url)), cli.TrustedText(all[i].exports()), cli.TrustedText(all[i].ways()))
 			}
 			if err != nil {
 				return errors.Join(err, st.end())

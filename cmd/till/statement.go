@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/internal/escape"
 	"till/ledger"
 	"till/store"
@@ -20,7 +21,7 @@ import (
 
 func newStatement() *cobra.Command {
 	var client, format, currency, kind, output, database string
-	var span period
+	var span cli.Period
 	var newest, quiet, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "statement",
@@ -49,23 +50,23 @@ for programs.`,
 				return fmt.Errorf("--type is one of: %s", strings.Join(ledger.TransactionTypes, ", "))
 			}
 			st.Filter.Type, st.Filter.Currency = kind, currency
-			if st.Client, err = parseID(client, "client"); err != nil {
+			if st.Client, err = cli.ParseID(client, "client"); err != nil {
 				return err
 			}
-			if st.Filter.From, st.Filter.To, err = span.read(time.UTC); err != nil {
+			if st.Filter.From, st.Filter.To, err = span.Read(time.UTC); err != nil {
 				return err
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
-				bar := newProgress(cmd.ErrOrStderr(), "lines")
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
+				bar := cli.NewProgress(cmd.ErrOrStderr(), "lines")
 				if !quiet {
-					st.Progress = func(lines int64) { bar.at(lines, 0) }
+					st.Progress = func(lines int64) { bar.At(lines, 0) }
 				}
 				lines, err := exportTo(output, cmd.OutOrStdout(), func(w io.Writer) (int64, error) {
 					return books.Export(cmd.Context(), s, st, w)
 				})
-				bar.end()
+				bar.End()
 				if err == nil && !quiet {
-					printf(cmd.ErrOrStderr(), "till: %s\n", count(lines, "line", "lines"))
+					cli.Printf(cmd.ErrOrStderr(), "till: %s\n", cli.Count(lines, "line", "lines"))
 				}
 				return err
 			})
@@ -76,13 +77,13 @@ for programs.`,
 	f.StringVar(&format, "format", string(books.CSV), "csv or jsonl")
 	f.StringVar(&currency, "currency", "", "only the wallet of this currency (default all)")
 	f.StringVar(&kind, "type", "", "only this type, for example collection (default all)")
-	addPeriodFlags(cmd, &span, "only lines", "UTC")
+	cli.AddPeriod(cmd, &span, "only lines", "UTC")
 	f.StringVar(&output, "output", "", "the file to write (default standard output)")
 	f.BoolVar(&asJSON, "json", false, "the same as --format jsonl")
 	f.BoolVar(&newest, "newest-first", false, "write the newest line first")
 	f.BoolVar(&quiet, "quiet", false, "write no progress to standard error")
 	cmd.MarkFlagRequired("client")
-	addDatabaseFlag(cmd, &database)
+	cli.AddDatabase(cmd, &database)
 	return cmd
 }
 

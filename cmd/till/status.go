@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/server"
 	"till/store"
 )
@@ -28,7 +29,7 @@ well, 1 if a person has to look at something, 2 if the database could not be rea
   till status --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				st, err := server.ReadStatus(cmd.Context(), s, database)
 				if err != nil {
 					return err
@@ -37,39 +38,39 @@ well, 1 if a person has to look at something, 2 if the database could not be rea
 					return err
 				}
 				if len(st.Troubles()) > 0 {
-					return errProblems
+					return cli.ErrProblems
 				}
 				return nil
 			})
 		},
 	}
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
 func printStatus(w io.Writer, s *books.Status, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, server.StatusOut(s))
+		return cli.PrintJSON(w, server.StatusOut(s))
 	}
 	printPart(w, s, &s.Live)
 	if s.Test.Clients > 0 {
-		printLine(w, "Test clients, whose money is none:")
+		cli.PrintLine(w, "Test clients, whose money is none:")
 		printPart(w, s, &s.Test)
 	}
-	printf(w, "verify     %s\n", verifiedText(s))
+	cli.Printf(w, "verify     %s\n", verifiedText(s))
 	if s.Unfilled {
-		printLine(w, "sums       are still being filled in by the server")
+		cli.PrintLine(w, "sums       are still being filled in by the server")
 	}
 	troubles := s.Troubles()
 	if len(troubles) == 0 {
-		_, err := printLine(w, "All is well.")
+		_, err := cli.PrintLine(w, "All is well.")
 		return err
 	}
 	for _, t := range troubles {
-		printf(w, "trouble    %s: %s\n", t.Name, t.Text)
+		cli.Printf(w, "trouble    %s: %s\n", t.Name, t.Text)
 	}
-	_, err := printLine(w, troublesText(troubles))
+	_, err := cli.PrintLine(w, troublesText(troubles))
 	return err
 }
 
@@ -83,7 +84,7 @@ func troublesText(all []books.Trouble) string {
 
 func printPart(w io.Writer, s *books.Status, p *books.Part) {
 	if len(p.Operators) == 0 {
-		printLine(w, "operators  none was used yet")
+		cli.PrintLine(w, "operators  none was used yet")
 	}
 	for _, o := range p.Operators {
 		text := string(o.State)
@@ -97,25 +98,25 @@ func printPart(w io.Writer, s *books.Status, p *books.Part) {
 		if o.Case != "" {
 			text += "; " + o.Case
 		}
-		printf(w, "operators  %s %s: %s\n", o.Connection, server.OperatorKind(o), text)
+		cli.Printf(w, "operators  %s %s: %s\n", o.Connection, server.OperatorKind(o), text)
 	}
 	if len(p.Open) == 0 {
-		printLine(w, "open       nothing")
+		cli.PrintLine(w, "open       nothing")
 	}
 	for _, o := range p.Open {
-		printf(w, "open       %s; older than 5 minutes: %d, 1 hour: %d, 24 hours: %d\n", count(o.N, string(o.Kind), string(o.Kind)+"s"), o.FiveMinutes, o.Hour, o.Day)
+		cli.Printf(w, "open       %s; older than 5 minutes: %d, 1 hour: %d, 24 hours: %d\n", cli.Count(o.N, string(o.Kind), string(o.Kind)+"s"), o.FiveMinutes, o.Hour, o.Day)
 	}
-	printf(w, "cases      %s\n", casesText(s.At, p.Cases))
-	printf(w, "suspense   %s\n", suspenseText(p.Suspense))
+	cli.Printf(w, "cases      %s\n", casesText(s.At, p.Cases))
+	cli.Printf(w, "suspense   %s\n", suspenseText(p.Suspense))
 	b := &p.Webhooks
-	text := fmt.Sprintf("%s, %s behind, %d to be sent again", count(b.Endpoints, "endpoint", "endpoints"), count(b.Behind, "event", "events"), b.Retries)
+	text := fmt.Sprintf("%s, %s behind, %d to be sent again", cli.Count(b.Endpoints, "endpoint", "endpoints"), cli.Count(b.Behind, "event", "events"), b.Retries)
 	if b.Failing > 0 {
 		text += fmt.Sprintf("; nothing reaches %d, the longest since %s", b.Failing, b.Since)
 	}
 	if b.Disabled > 0 {
 		text += fmt.Sprintf("; %d disabled because nothing reached them", b.Disabled)
 	}
-	printf(w, "webhooks   %s\n", text)
+	cli.Printf(w, "webhooks   %s\n", text)
 }
 
 func casesText(now till.Time, cases []store.OpenKind) string {
@@ -135,7 +136,7 @@ func suspenseText(aside []store.Aside) string {
 	}
 	var parts []string
 	for _, a := range aside {
-		parts = append(parts, fmt.Sprintf("%s %s of %s", major(a.Minor, a.Currency), a.Currency, count(a.Payments, "payment", "payments")))
+		parts = append(parts, fmt.Sprintf("%s %s of %s", cli.Major(a.Minor, a.Currency), a.Currency, cli.Count(a.Payments, "payment", "payments")))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -146,7 +147,7 @@ func verifiedText(s *books.Status) string {
 	case v == nil:
 		return "never ran; run 'till verify'"
 	case v.Problems > 0:
-		return fmt.Sprintf("found %s at %s", count(v.Problems, "problem", "problems"), v.At)
+		return fmt.Sprintf("found %s at %s", cli.Count(v.Problems, "problem", "problems"), v.At)
 	}
 	return fmt.Sprintf("the books were right at %s, %s ago", v.At, ago(s.At, v.At))
 }

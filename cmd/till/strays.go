@@ -11,6 +11,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/server"
 	"till/store"
 )
@@ -40,18 +41,18 @@ the adjustment back.`,
 			if f.Limit < 1 || f.Limit > books.MaxStrayPage {
 				return fmt.Errorf("--limit is from 1 to %d", books.MaxStrayPage)
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				strays, err := books.ListStrays(cmd.Context(), s, f)
 				if err != nil {
 					return err
 				}
 				if len(strays) == 0 && f.Connection != "" {
-					if err := checkConnection(cmd.Context(), s, f.Connection); err != nil {
+					if err := cli.CheckConnection(cmd.Context(), s, f.Connection); err != nil {
 						return err
 					}
 				}
 				if len(strays) == f.Limit {
-					printf(cmd.ErrOrStderr(), "till: %s shown; there may be more: --limit, or close some\n", count(f.Limit, "stray is", "strays are"))
+					cli.Printf(cmd.ErrOrStderr(), "till: %s shown; there may be more: --limit, or close some\n", cli.Count(f.Limit, "stray is", "strays are"))
 				}
 				return printStrays(cmd.OutOrStdout(), strays, asJSON)
 			})
@@ -61,8 +62,8 @@ the adjustment back.`,
 	flags.StringVar(&f.Connection, "connection", "", "only this connection (default all)")
 	flags.BoolVar(&f.All, "all", false, "list open and closed strays, newest first")
 	flags.IntVar(&f.Limit, "limit", 200, fmt.Sprintf("how many to list, at most %d", books.MaxStrayPage))
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	cmd.AddCommand(newStrayShow(), newStrayAttribute(), newStrayForeign())
 	return cmd
 }
@@ -71,7 +72,7 @@ the adjustment back.`,
 func reportStrays(cmd *cobra.Command, s *store.Store) error {
 	n, err := books.CountOpenStrays(cmd.Context(), s)
 	if err == nil && n > 0 {
-		printf(cmd.ErrOrStderr(), "till: %s: money that names us and that nobody has; see 'till strays'\n", books.OpenStraysText(n))
+		cli.Printf(cmd.ErrOrStderr(), "till: %s: money that names us and that nobody has; see 'till strays'\n", books.OpenStraysText(n))
 	}
 	return err
 }
@@ -105,13 +106,13 @@ type strayJSON struct {
 
 func strayOut(s *store.Stray) strayJSON {
 	out := strayJSON{
-		StrayID: s.ID.String(), Connection: s.Connection, Direction: textOrNull(s.Direction), Source: s.Source, SeenAt: s.SeenAt.String(),
-		Reference: idOrNull(s.Reference), SubjectID: idOrNull(s.Subject), ClientID: idOrNull(s.Client), Receipt: textOrNull(s.Receipt), Claimed: textOrNull(s.Claimed),
-		ConfirmedAt: timeOrNull(s.ConfirmedAt), Confirmed: textOrNull(s.Confirmed), Closed: textOrNull(s.Why), ClosedAt: timeOrNull(s.ClosedAt), ClosedBy: textOrNull(s.ClosedBy),
-		Reason: textOrNull(s.Reason), Evidence: textOrNull(hex.EncodeToString(s.Evidence)), OwnerID: idOrNull(s.Owner), GivenID: idOrNull(s.Given), SettledID: idOrNull(s.Settled), TakenBack: s.TakenBack,
+		StrayID: s.ID.String(), Connection: s.Connection, Direction: cli.TextOrNull(s.Direction), Source: s.Source, SeenAt: s.SeenAt.String(),
+		Reference: cli.IDOrNull(s.Reference), SubjectID: cli.IDOrNull(s.Subject), ClientID: cli.IDOrNull(s.Client), Receipt: cli.TextOrNull(s.Receipt), Claimed: cli.TextOrNull(s.Claimed),
+		ConfirmedAt: cli.TimeOrNull(s.ConfirmedAt), Confirmed: cli.TextOrNull(s.Confirmed), Closed: cli.TextOrNull(s.Why), ClosedAt: cli.TimeOrNull(s.ClosedAt), ClosedBy: cli.TextOrNull(s.ClosedBy),
+		Reason: cli.TextOrNull(s.Reason), Evidence: cli.TextOrNull(hex.EncodeToString(s.Evidence)), OwnerID: cli.IDOrNull(s.Owner), GivenID: cli.IDOrNull(s.Given), SettledID: cli.IDOrNull(s.Settled), TakenBack: s.TakenBack,
 	}
 	if s.Amount.Currency != "" {
-		out.Amount, out.Currency = textOrNull(s.Amount.Value()), textOrNull(s.Amount.Currency)
+		out.Amount, out.Currency = cli.TextOrNull(s.Amount.Value()), cli.TextOrNull(s.Amount.Currency)
 	}
 	return out
 }
@@ -137,7 +138,7 @@ func identifiersText(s *store.Stray) string {
 	for _, n := range []struct {
 		word  string
 		value *string
-	}{{"reference", idOrNull(s.Reference)}, {"id", idOrNull(s.Subject)}, {"receipt", textOrNull(s.Receipt)}} {
+	}{{"reference", cli.IDOrNull(s.Reference)}, {"id", cli.IDOrNull(s.Subject)}, {"receipt", cli.TextOrNull(s.Receipt)}} {
 		if n.value != nil {
 			out = append(out, n.word+" "+*n.value)
 		}
@@ -151,16 +152,16 @@ func printStrays(w io.Writer, strays []*store.Stray, asJSON bool) error {
 		for i, s := range strays {
 			items[i] = strayOut(s)
 		}
-		return printJSON(w, map[string]any{"items": items})
+		return cli.PrintJSON(w, map[string]any{"items": items})
 	}
 	if len(strays) == 0 {
-		_, err := printLine(w, "There are no strays.")
+		_, err := cli.PrintLine(w, "There are no strays.")
 		return err
 	}
-	return table(w, func(row func(...any)) {
+	return cli.Table(w, func(row func(...any)) {
 		row("STRAY", "SEEN", "CONNECTION", "WAY", "MONEY", "CLIENT", "CLOSED", "NAMES")
 		for _, s := range strays {
-			row(s.ID, s.SeenAt, s.Connection, orDash(textOrNull(s.Direction)), claimText(s), orDash(idOrNull(s.Client)), orDash(textOrNull(s.Why)), identifiersText(s))
+			row(s.ID, s.SeenAt, s.Connection, cli.OrDash(cli.TextOrNull(s.Direction)), claimText(s), cli.OrDash(cli.IDOrNull(s.Client)), cli.OrDash(cli.TextOrNull(s.Why)), identifiersText(s))
 		}
 	})
 }
@@ -174,20 +175,20 @@ func newStrayShow() *cobra.Command {
 		Long: `Show a stray: what was claimed, what is confirmed, and how it was closed. Use it
 before you decide whose money it is.`,
 		Example: `  till strays show 0197a3d2-7d42-7f33-8e60-2cbd9e8f7061 --body`,
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0], "stray")
+			id, err := cli.ParseID(args[0], "stray")
 			if err != nil {
 				return err
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				stray, err := books.ShowStray(cmd.Context(), s, id)
 				if err != nil {
 					return err
 				}
 				var text []byte
 				if body {
-					ring, err := readKeyring(cmd.Context(), s, database, secretFile)
+					ring, err := cli.ReadKeyring(cmd.Context(), s, database, secretFile)
 					if err != nil {
 						return err
 					}
@@ -205,35 +206,35 @@ before you decide whose money it is.`,
 	}
 	cmd.Flags().BoolVar(&body, "body", false, "also show the callback's body, which may name a customer and is kept encrypted")
 	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the installation's secret, for --body (default till.secret beside the database)")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
 func printStray(w io.Writer, s *store.Stray, body []byte, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, struct {
+		return cli.PrintJSON(w, struct {
 			strayJSON
 			Body *string `json:"body"`
-		}{strayOut(s), textOrNull(string(body))})
+		}{strayOut(s), cli.TextOrNull(string(body))})
 	}
-	err := table(w, func(row func(...any)) {
+	err := cli.Table(w, func(row func(...any)) {
 		row("stray", s.ID)
 		row("seen", s.SeenAt, "by a "+s.Source)
 		row("connection", s.Connection)
-		row("way", orDash(textOrNull(s.Direction)))
+		row("way", cli.OrDash(cli.TextOrNull(s.Direction)))
 		row("money", claimText(s))
 		row("names", identifiersText(s))
-		row("client", orDash(idOrNull(s.Client)))
-		row("confirmed", orDash(textOrNull(s.Confirmed)))
-		row("closed", orDash(textOrNull(s.Why)), timeOr(s.ClosedAt, "-"), orDash(textOrNull(s.ClosedBy)), orDash(textOrNull(s.Reason)))
-		row("owner", orDash(idOrNull(s.Owner)), orDash(idOrNull(s.Settled)))
+		row("client", cli.OrDash(cli.IDOrNull(s.Client)))
+		row("confirmed", cli.OrDash(cli.TextOrNull(s.Confirmed)))
+		row("closed", cli.OrDash(cli.TextOrNull(s.Why)), cli.TimeOr(s.ClosedAt, "-"), cli.OrDash(cli.TextOrNull(s.ClosedBy)), cli.OrDash(cli.TextOrNull(s.Reason)))
+		row("owner", cli.OrDash(cli.IDOrNull(s.Owner)), cli.OrDash(cli.IDOrNull(s.Settled)))
 		if s.TakenBack {
 			row("", "it had been attributed before, which was taken back")
 		}
 	})
 	if err == nil && body != nil {
-		_, err = printf(w, "%s\n", body)
+		_, err = cli.Printf(w, "%s\n", body)
 	}
 	return err
 }
@@ -255,12 +256,12 @@ If no statement has confirmed the stray, give what the evidence shows: --amount,
 --currency and, if the stray does not say it, --way.`,
 		Example: `  till strays attribute 0197a3d2-7d42-7f33-8e60-2cbd9e8f7061 --client 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 \
     --evidence letter.pdf --by "Awa N."`,
-		Args: oneArg,
+		Args: cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if a.Stray, err = parseID(args[0], "stray"); err != nil {
+			if a.Stray, err = cli.ParseID(args[0], "stray"); err != nil {
 				return err
 			}
-			if a.Client, err = parseID(client, "client"); err != nil {
+			if a.Client, err = cli.ParseID(client, "client"); err != nil {
 				return err
 			}
 			if (amount == "") != (currency == "") {
@@ -273,12 +274,12 @@ If no statement has confirmed the stray, give what the evidence shows: --amount,
 				}
 				a.Amount = till.Money{Minor: minor, Currency: currency}
 			}
-			shown, err := readEvidence(evidence)
+			shown, err := cli.ReadEvidence(evidence)
 			if err != nil {
 				return err
 			}
 			a.Evidence, a.Named = shown.Digest, shown.Name
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				done, err := books.AttributeStray(cmd.Context(), s, a)
 				if err != nil {
 					return err
@@ -289,7 +290,7 @@ If no statement has confirmed the stray, give what the evidence shows: --amount,
 	}
 	f := cmd.Flags()
 	f.StringVar(&client, "client", "", "the client whose money it is (required)")
-	addByFlag(cmd, &a.By, "the person who decides (required)")
+	cli.AddBy(cmd, &a.By, "the person who decides (required)")
 	f.StringVar(&evidence, "evidence", "", "the file with the evidence, at most 64 MiB; its SHA-256 is recorded (required)")
 	f.StringVar(&amount, "amount", "", "the amount that the evidence shows, in minor units, if no statement has confirmed it")
 	f.StringVar(&currency, "currency", "", "the currency that the evidence shows")
@@ -297,14 +298,14 @@ If no statement has confirmed the stray, give what the evidence shows: --amount,
 	for _, name := range []string{"client", "by", "evidence"} {
 		cmd.MarkFlagRequired(name)
 	}
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
 func printAttributed(w io.Writer, a *books.AttributeResult, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, struct {
+		return cli.PrintJSON(w, struct {
 			strayJSON
 			Before  bool   `json:"made_before"`
 			Balance string `json:"balance"`
@@ -315,7 +316,7 @@ func printAttributed(w io.Writer, a *books.AttributeResult, asJSON bool) error {
 	if a.Before {
 		what = "was attributed before, nothing was done now"
 	}
-	_, err := printf(w, "stray %s of %s %s: %s\nbalance %d %s, owed %d\n", a.ID, a.Amount.Value(), a.Amount.Currency, what, a.Wallet.Balance, a.Amount.Currency, a.Wallet.Owed)
+	_, err := cli.Printf(w, "stray %s of %s %s: %s\nbalance %d %s, owed %d\n", a.ID, a.Amount.Value(), a.Amount.Currency, what, a.Wallet.Balance, a.Amount.Currency, a.Wallet.Owed)
 	return err
 }
 
@@ -328,33 +329,33 @@ func newStrayForeign() *cobra.Command {
 		Long: `Close a stray because its money is not ours. Use it when another system uses the
 same operator account.`,
 		Example: `  till strays foreign 0197a3d2-7d42-7f33-8e60-2cbd9e8f7061 --reason "payment of the old shop" --by "Awa N."`,
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[0], "stray")
+			id, err := cli.ParseID(args[0], "stray")
 			if err != nil {
 				return err
 			}
-			if err := checkReason(reason); err != nil {
+			if err := cli.CheckReason(reason); err != nil {
 				return err
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				stray, err := books.CloseForeignStray(cmd.Context(), s, id, books.CaseAction{By: by, Reason: server.Redact(reason)})
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					return printJSON(cmd.OutOrStdout(), strayOut(stray))
+					return cli.PrintJSON(cmd.OutOrStdout(), strayOut(stray))
 				}
-				_, err = printf(cmd.OutOrStdout(), "stray %s: closed, not ours\n", stray.ID)
+				_, err = cli.Printf(cmd.OutOrStdout(), "stray %s: closed, not ours\n", stray.ID)
 				return err
 			})
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "whose it is, or why it is not ours (required)")
-	addByFlag(cmd, &by, "the person who decides (required)")
+	cli.AddBy(cmd, &by, "the person who decides (required)")
 	cmd.MarkFlagRequired("reason")
 	cmd.MarkFlagRequired("by")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }

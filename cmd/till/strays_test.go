@@ -16,6 +16,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/ledger"
 	"till/provider/airtel"
 	"till/provider/mpesa"
@@ -326,7 +327,7 @@ func (d *lostDay) await(what string, done func() bool) {
 
 func (d *lostDay) read(f func(ctx context.Context, s *store.Store) error) {
 	d.t.Helper()
-	if err := withDatabase(d.t.Context(), d.backup.database, func(s *store.Store) error { return f(d.t.Context(), s) }); err != nil {
+	if err := cli.WithDatabase(d.t.Context(), d.backup.database, func(s *store.Store) error { return f(d.t.Context(), s) }); err != nil {
 		d.t.Fatal(err)
 	}
 }

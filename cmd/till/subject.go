@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/engine"
 	"till/store"
 )
@@ -24,7 +25,7 @@ type subjectCommands struct {
 	endings     []string
 	endingsText string
 	long        string
-	resolve     func(ctx context.Context, d processors, ref store.Ref, r engine.Resolution) error
+	resolve     func(ctx context.Context, d cli.Processors, ref store.Ref, r engine.Resolution) error
 }
 
 var paymentCommands = subjectCommands{
@@ -49,8 +50,8 @@ SHA-256 of the evidence are recorded. The file itself is not stored, so keep it.
 A final status stays. Money for a payment that had ended is credited as late
 money. Money that the operator took back (reversed) is debited from the client's
 wallet; what the wallet lacks is owed.`,
-	resolve: func(ctx context.Context, d processors, ref store.Ref, r engine.Resolution) error {
-		return d.payments.Resolve(ctx, ref, r)
+	resolve: func(ctx context.Context, d cli.Processors, ref store.Ref, r engine.Resolution) error {
+		return d.Payments.Resolve(ctx, ref, r)
 	},
 }
 
@@ -74,25 +75,25 @@ file itself is not stored, so keep it.
 
 A final status stays. Money that left for a failed payout is debited as a late
 payout, whatever the wallet holds.`,
-	resolve: func(ctx context.Context, d processors, ref store.Ref, r engine.Resolution) error {
-		return d.payouts.Resolve(ctx, ref, r)
+	resolve: func(ctx context.Context, d cli.Processors, ref store.Ref, r engine.Resolution) error {
+		return d.Payouts.Resolve(ctx, ref, r)
 	},
 }
 
 func newPayment() *cobra.Command {
 	c := &paymentCommands
-	return newGroup("payment", "Find or show a payment, or end it on evidence", c.newFind(), c.newShow(), c.newResolve())
+	return cli.NewGroup("payment", "Find or show a payment, or end it on evidence", c.newFind(), c.newShow(), c.newResolve())
 }
 
 func newPayout() *cobra.Command {
 	c := &payoutCommands
-	return newGroup("payout", "Find or show a payout, cancel it, or end it on evidence", c.newFind(), c.newShow(), newPayoutCancel(), c.newResolve())
+	return cli.NewGroup("payout", "Find or show a payout, cancel it, or end it on evidence", c.newFind(), c.newShow(), newPayoutCancel(), c.newResolve())
 }
 
 // find returns a payment or payout, looking with every client unless one is
 // named. It returns CodePaymentNotFound or CodePayoutNotFound.
 func (c *subjectCommands) find(ctx context.Context, s *store.Store, text, client string) (ref store.Ref, err error) {
-	if ref.ID, err = parseID(text, c.name); err != nil {
+	if ref.ID, err = cli.ParseID(text, c.name); err != nil {
 		return ref, err
 	}
 	exists := func(owner till.ID) error {
@@ -103,7 +104,7 @@ func (c *subjectCommands) find(ctx context.Context, s *store.Store, text, client
 		})
 	}
 	if client != "" {
-		owner, err := parseID(client, "client")
+		owner, err := cli.ParseID(client, "client")
 		if err != nil {
 			return ref, err
 		}
@@ -133,9 +134,9 @@ func (c *subjectCommands) newShow() *cobra.Command {
 		Long: `Show a ` + c.name + ` with its money, its open cases, the reference sent to the
 operator, and each call to the operator. Use it to answer a client's question.`,
 		Example: "  till " + c.name + " show 0197a3d2-5b20-7d11-8c4e-0a9b7c6d5e4f",
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				ref, err := c.find(cmd.Context(), s, args[0], client)
 				if err != nil {
 					return err
@@ -149,7 +150,7 @@ operator, and each call to the operator. Use it to answer a client's question.`,
 		},
 	}
 	cmd.Flags().StringVar(&client, "client", "", "the client's id, to find it faster")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"till/cmd/till/internal/cli"
 	"till/internal/escape"
 	"till/server"
 )
@@ -58,7 +59,7 @@ to answer, in the histogram's steps. DELAY is how late 99 % of the steps began.`
 	f.StringVar(&o.adminToken, "admin-token-file", "", adminTokenUsage)
 	f.DurationVar(&o.every, "every", time.Second, "time between two reads")
 	f.BoolVar(&o.once, "once", false, "read twice, print once and end")
-	addJSONFlag(cmd, &o.asJSON)
+	cli.AddJSON(cmd, &o.asJSON)
 	return cmd
 }
 
@@ -96,14 +97,14 @@ func (o *topFlags) run(ctx context.Context, w io.Writer) error {
 
 func (o *topFlags) print(w io.Writer, v *topView) error {
 	if o.asJSON {
-		return printJSON(w, v)
+		return cli.PrintJSON(w, v)
 	}
 	if !o.once {
 		clearScreen(w)
 	}
-	printf(w, "Requests %s/s, 5xx %s/s, creates p95 %s, in flight %.0f, queue %.0f\n", tenth(v.Requests), tenth(v.Errors), seconds(v.CreateP95), v.InFlight, v.Queue)
+	cli.Printf(w, "Requests %s/s, 5xx %s/s, creates p95 %s, in flight %.0f, queue %.0f\n", tenth(v.Requests), tenth(v.Errors), seconds(v.CreateP95), v.InFlight, v.Queue)
 	if v.Ready == 0 {
-		printf(w, "NOT READY: %s\n", v.Why)
+		cli.Printf(w, "NOT READY: %s\n", v.Why)
 	}
 	age := "now"
 	switch {
@@ -113,16 +114,16 @@ func (o *topFlags) print(w io.Writer, v *topView) error {
 	default:
 		age = fmt.Sprintf("%s old: %s", seconds(max(*v.Age, 0.001)), v.AgeBecause)
 	}
-	printf(w, "From the books (%s): open %.0f, oldest unknown %s, cases %.0f, strays %.0f, payouts held %.0f; trouble: %s\n\n",
+	cli.Printf(w, "From the books (%s): open %.0f, oldest unknown %s, cases %.0f, strays %.0f, payouts held %.0f; trouble: %s\n\n",
 		age, v.Open, seconds(v.OldestUnknown), v.Cases, v.Strays, v.Held, cmp.Or(strings.Join(v.Troubles, ", "), "none"))
-	err := table(w, func(row func(cells ...any)) {
+	err := cli.Table(w, func(row func(cells ...any)) {
 		row("CONNECTION", "STATE", "CALLS/S", "NO ANSWER/S", "P50", "P95", "IN FLIGHT", "SHORT/S", "CALLBACKS/S", "DELAY", "OLDEST DUE")
 		for _, c := range v.Connections {
 			row(c.Name, c.State, tenth(c.Calls), tenth(c.NoAnswer), seconds(c.P50), seconds(c.P95), fmt.Sprintf("%.0f", c.InFlight), tenth(c.Short), tenth(c.Callbacks), seconds(c.Delay), seconds(c.OldestDue))
 		}
 	})
 	if err == nil {
-		_, err = printLine(w, "")
+		_, err = cli.PrintLine(w, "")
 	}
 	return err
 }
@@ -132,8 +133,8 @@ func clearScreen(w io.Writer) {
 	if e, ok := w.(*escape.Writer); ok {
 		w = e.Raw()
 	}
-	if isTerminal(w) {
-		printf(w, "\x1b[H\x1b[2J")
+	if cli.IsTerminal(w) {
+		cli.Printf(w, "\x1b[H\x1b[2J")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
+	"till/cmd/till/internal/cli"
 	"till/internal/dev/remote"
 	"till/internal/dev/trigger"
 )
@@ -76,7 +77,7 @@ little, a payment comes first.`,
 	f.BoolVar(&watch, "watch", false, "print the events until the story ends")
 	f.BoolVar(&list, "list", false, "print the stories and end")
 	r.add(cmd)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -116,12 +117,12 @@ func printStories(w io.Writer, stories []trigger.Story, asJSON bool) error {
 	if asJSON {
 		items := []map[string]any{}
 		for _, s := range stories {
-			items = append(items, map[string]any{"subject": s.Subject, "name": s.Name, "ends_in": textOrNull(s.EndsIn), "description": s.Description,
-				"status": s.Status, "failure_reason": textOrNull(s.Reason), "events": s.Events})
+			items = append(items, map[string]any{"subject": s.Subject, "name": s.Name, "ends_in": cli.TextOrNull(s.EndsIn), "description": s.Description,
+				"status": s.Status, "failure_reason": cli.TextOrNull(s.Reason), "events": s.Events})
 		}
-		return printJSON(w, map[string]any{"items": items})
+		return cli.PrintJSON(w, map[string]any{"items": items})
 	}
-	return table(w, func(row func(...any)) {
+	return cli.Table(w, func(row func(...any)) {
 		row("SUBJECT", "STORY", "PHONE", "ENDS AS", "EVENTS", "")
 		for _, s := range stories {
 			phone := "any other"
@@ -146,34 +147,34 @@ func shortKinds(events []string) (out []string) {
 func showTriggered(cmd *cobra.Command, c *remote.Client, h *trigger.Happened, watch, asJSON bool) error {
 	w := cmd.OutOrStdout()
 	if asJSON && !watch {
-		return printJSON(w, h.Answer)
+		return cli.PrintJSON(w, h.Answer)
 	}
 	if !asJSON {
 		if h.First {
-			printf(w, "The wallet had too little; a payment came first.\n")
+			cli.Printf(w, "The wallet had too little; a payment came first.\n")
 		}
-		printf(w, "%s  %s  %s  %s\n", strings.ReplaceAll(h.Story.Subject, "_", " "), h.ID(), h.Reference(), h.Story.Description)
+		cli.Printf(w, "%s  %s  %s  %s\n", strings.ReplaceAll(h.Story.Subject, "_", " "), h.ID(), h.Reference(), h.Story.Description)
 	}
 	if !watch {
 		return nil
 	}
 	err := h.Watch(cmd.Context(), c, func(e trigger.Event) error {
 		if asJSON {
-			return printJSON(w, e)
+			return cli.PrintJSON(w, e)
 		}
 		at, err := time.Parse(time.RFC3339Nano, e.CreatedAt)
 		if err != nil {
 			return fmt.Errorf("the time of event %d cannot be read", e.Sequence)
 		}
-		_, err = printf(w, "%s  %-22s %6d\n", at.Local().Format("15:04:05"), e.Type, e.Sequence)
+		_, err = cli.Printf(w, "%s  %-22s %6d\n", at.Local().Format("15:04:05"), e.Type, e.Sequence)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return printJSON(w, h.Answer)
+		return cli.PrintJSON(w, h.Answer)
 	}
-	_, err = printf(w, "it is %s\n", h.Status())
+	_, err = cli.Printf(w, "it is %s\n", h.Status())
 	return err
 }

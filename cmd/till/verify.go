@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/books"
+	"till/cmd/till/internal/cli"
 	"till/server"
 	"till/store"
 )
@@ -34,12 +35,12 @@ run, and the output says so. --audit-heads names a file with heads that were kep
   till verify --secret-file /etc/till/secret --audit-heads heads.txt`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withReaders(cmd.Context(), database, verifyReaders, func(s *store.Store) error {
+			return cli.WithReaders(cmd.Context(), database, verifyReaders, func(s *store.Store) error {
 				var o books.Options
 				var err error
-				bar := newProgress(cmd.ErrOrStderr(), "rows")
-				if tell || bar.terminal {
-					o.Progress = bar.at
+				bar := cli.NewProgress(cmd.ErrOrStderr(), "rows")
+				if tell || bar.Terminal {
+					o.Progress = bar.At
 				}
 				if o.Key, err = auditKey(cmd.Context(), s, database, secretFile); err != nil {
 					return err
@@ -51,18 +52,18 @@ run, and the output says so. --audit-heads names a file with heads that were kep
 				}
 				began := s.Now()
 				report, err := books.Verify(cmd.Context(), s, o)
-				bar.end()
+				bar.End()
 				if err != nil {
 					return err
 				}
 				if err := books.NoteVerification(cmd.Context(), s, &report, began, o.Key != nil); err != nil {
-					printf(cmd.ErrOrStderr(), "till: the outcome was not noted: %v\n", err)
+					cli.Printf(cmd.ErrOrStderr(), "till: the outcome was not noted: %v\n", err)
 				}
 				if err := printReport(cmd.OutOrStdout(), &report, o.Key != nil, asJSON); err != nil {
 					return err
 				}
 				if !report.Clean() {
-					return errProblems
+					return cli.ErrProblems
 				}
 				return nil
 			})
@@ -71,18 +72,18 @@ run, and the output says so. --audit-heads names a file with heads that were kep
 	cmd.Flags().BoolVar(&tell, "progress", false, "show progress also where standard error is not a terminal")
 	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database, if it is there)")
 	cmd.Flags().StringVar(&headsFile, "audit-heads", "", "a file with kept heads of audit chains")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
 // auditKey returns the key of the audit chains, nil if the secret is neither
 // named nor in its default place.
 func auditKey(ctx context.Context, s *store.Store, database, secretFile string) (store.ChainKey, error) {
-	if secretFile == "" && (store.IsPostgres(database) || !exists(server.SecretFile(database))) {
+	if secretFile == "" && (store.IsPostgres(database) || !cli.Exists(server.SecretFile(database))) {
 		return nil, nil
 	}
-	secret, err := readSecret(ctx, s, database, secretFile)
+	secret, err := cli.ReadSecret(ctx, s, database, secretFile)
 	if err != nil {
 		return nil, err
 	}
@@ -165,14 +166,14 @@ func printReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 			out.Checked = append(out.Checked, c.invariant)
 		}
 		for i, p := range r.Problems {
-			out.Problems[i] = problemJSON{p.Invariant, p.Client.String(), idOrNull(p.Subject), p.Detail}
+			out.Problems[i] = problemJSON{p.Invariant, p.Client.String(), cli.IDOrNull(p.Subject), p.Detail}
 		}
-		return printJSON(w, out)
+		return cli.PrintJSON(w, out)
 	}
-	printf(w, "%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %d of them sealed, %s\n",
-		count(r.Clients, "client", "clients"), count(r.Payments, "payment", "payments"), count(r.Payouts, "payout", "payouts"), count(r.Events, "event", "events"),
-		count(r.Endpoints, "endpoint", "endpoints"), count(r.Wallets, "wallet", "wallets"), count(r.Transactions, "transaction", "transactions"),
-		count(r.Entries, "entry", "entries"), count(r.Counters+r.Sums, "counter", "counters"), count(r.Audit, "audit row", "audit rows"), r.ChainLinks, count(r.Strays, "stray", "strays"))
+	cli.Printf(w, "%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %d of them sealed, %s\n",
+		cli.Count(r.Clients, "client", "clients"), cli.Count(r.Payments, "payment", "payments"), cli.Count(r.Payouts, "payout", "payouts"), cli.Count(r.Events, "event", "events"),
+		cli.Count(r.Endpoints, "endpoint", "endpoints"), cli.Count(r.Wallets, "wallet", "wallets"), cli.Count(r.Transactions, "transaction", "transactions"),
+		cli.Count(r.Entries, "entry", "entries"), cli.Count(r.Counters+r.Sums, "counter", "counters"), cli.Count(r.Audit, "audit row", "audit rows"), r.ChainLinks, cli.Count(r.Strays, "stray", "strays"))
 	for _, c := range checked {
 		problems := 0
 		for _, p := range r.Problems {
@@ -182,32 +183,32 @@ func printReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 		}
 		verdict := "ok"
 		if problems > 0 {
-			verdict = count(problems, "problem", "problems")
+			verdict = cli.Count(problems, "problem", "problems")
 		}
-		printf(w, "%-4s %-40s %s\n", c.invariant, c.what, verdict)
+		cli.Printf(w, "%-4s %-40s %s\n", c.invariant, c.what, verdict)
 	}
 	if !keyed && r.ChainLinks > 0 {
-		printLine(w, "The audit chains were not compared with the installation's key: name it with --secret-file.")
+		cli.PrintLine(w, "The audit chains were not compared with the installation's key: name it with --secret-file.")
 	}
 	if r.SumsUnfilled > 0 {
-		printf(w, "The sums of %s are still being filled in by the server and were not compared.\n", count(r.SumsUnfilled, "client", "clients"))
+		cli.Printf(w, "The sums of %s are still being filled in by the server and were not compared.\n", cli.Count(r.SumsUnfilled, "client", "clients"))
 	}
 	if r.Heads > 0 {
-		printf(w, "%s.\n", count(r.Heads, "kept head is still a part of its audit chain", "kept heads are still a part of their audit chains"))
+		cli.Printf(w, "%s.\n", cli.Count(r.Heads, "kept head is still a part of its audit chain", "kept heads are still a part of their audit chains"))
 	}
 	if r.Clean() {
-		_, err := printLine(w, "The books are right.")
+		_, err := cli.PrintLine(w, "The books are right.")
 		return err
 	}
 	for _, p := range r.Problems {
-		printf(w, "%s  client %s", p.Invariant, p.Client)
+		cli.Printf(w, "%s  client %s", p.Invariant, p.Client)
 		if !p.Subject.IsZero() {
-			printf(w, "  %s", p.Subject)
+			cli.Printf(w, "  %s", p.Subject)
 		}
-		printf(w, ": %s\n", p.Detail)
+		cli.Printf(w, ": %s\n", p.Detail)
 	}
 	if r.Omitted > 0 {
-		printf(w, "and %d more\n", r.Omitted)
+		cli.Printf(w, "and %d more\n", r.Omitted)
 	}
 	return nil
 }

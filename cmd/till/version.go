@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/api"
+	"till/cmd/till/internal/cli"
 )
 
 func newVersion() *cobra.Command {
@@ -20,12 +21,12 @@ problem.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w := cmd.OutOrStdout()
 			if asJSON {
-				return printJSON(w, map[string]any{"version": versionText(), "api_version": api.Version, "go": runtime.Version()})
+				return cli.PrintJSON(w, map[string]any{"version": cli.VersionText(), "api_version": api.Version, "go": runtime.Version()})
 			}
-			_, err := printLine(w, versionLine())
+			_, err := cli.PrintLine(w, cli.VersionLine())
 			return err
 		},
 	}
-	addJSONFlag(cmd, &asJSON)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
+	"till/cmd/till/internal/cli"
 	"till/store"
 	"till/webhook"
 )
 
 func newWebhook() *cobra.Command {
-	return newGroup("webhook", "Test a handler, or send events to it again", newWebhookReplay(), newWebhookCheck(), newWebhookVerify())
+	return cli.NewGroup("webhook", "Test a handler, or send events to it again", newWebhookReplay(), newWebhookCheck(), newWebhookVerify())
 }
 
 func newWebhookReplay() *cobra.Command {
@@ -29,7 +30,7 @@ those of the time when the endpoint was disabled. Use it when a receiver has los
 events. The running server sends them after the live ones, at most 50 per second.
 The command prints how many were queued.`,
 		Example: `  till webhook replay 0197a3d2-8e53-7044-9f71-3dcea0908172 --failed --by "Awa N."`,
-		Args:    oneArg,
+		Args:    cli.OneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ask := &webhook.Replay{}
 			flags := cmd.Flags()
@@ -50,7 +51,7 @@ The command prints how many were queued.`,
 			case by == "":
 				return errors.New("--by says who asks for it")
 			}
-			return withDatabase(cmd.Context(), database, func(s *store.Store) error {
+			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
 				ref, err := findEndpoint(cmd.Context(), s, args[0], client)
 				if err != nil {
 					return err
@@ -69,9 +70,9 @@ The command prints how many were queued.`,
 	flags.Int64Var(&from, "from", 0, "the sequence of the first event (default none, with --failed)")
 	flags.Int64Var(&to, "to", 0, "the sequence of the last event (default the end of the log)")
 	flags.BoolVar(&failed, "failed", false, "send the events that were given up, instead of a range")
-	addByFlag(cmd, &by, "the person who asks for it")
-	addDatabaseFlag(cmd, &database)
-	addJSONFlag(cmd, &asJSON)
+	cli.AddBy(cmd, &by, "the person who asks for it")
+	cli.AddDatabase(cmd, &database)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -86,9 +87,9 @@ func printReplayed(cmd *cobra.Command, ref store.Ref, out webhook.Replayed, asJS
 		if out.From > 0 {
 			v["from_sequence"], v["to_sequence"] = out.From, out.To
 		}
-		return printJSON(cmd.OutOrStdout(), v)
+		return cli.PrintJSON(cmd.OutOrStdout(), v)
 	}
-	return table(cmd.OutOrStdout(), func(row func(...any)) {
+	return cli.Table(cmd.OutOrStdout(), func(row func(...any)) {
 		row("endpoint", ref.ID)
 		row("client", ref.Client)
 		row("events queued", count)
@@ -105,7 +106,7 @@ func printReplayed(cmd *cobra.Command, ref store.Ref, out webhook.Replayed, asJS
 // findEndpoint returns an endpoint, of any client unless one is named. It
 // returns CodeEndpointNotFound.
 func findEndpoint(ctx context.Context, s *store.Store, text, client string) (ref store.Ref, err error) {
-	if ref.ID, err = parseID(text, "webhook endpoint"); err != nil {
+	if ref.ID, err = cli.ParseID(text, "webhook endpoint"); err != nil {
 		return ref, err
 	}
 	missing := till.Errorf(till.CodeEndpointNotFound, "there is no such webhook endpoint")
@@ -115,7 +116,7 @@ func findEndpoint(ctx context.Context, s *store.Store, text, client string) (ref
 		return e, err
 	}
 	if client != "" {
-		owner, err := parseID(client, "client")
+		owner, err := cli.ParseID(client, "client")
 		if err != nil {
 			return ref, err
 		}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -19,26 +19,26 @@ const (
 type progress struct {
 	w        io.Writer
 	what     string // what is counted: "rows"
-	terminal bool
+	Terminal bool
 	every    time.Duration
 	begun    time.Time
 	told     time.Time
 	open     bool // a line on the terminal is to be overwritten
 }
 
-// newProgress writes progress to w. Short work shows none.
-func newProgress(w io.Writer, what string) *progress {
+// NewProgress writes progress to w. Short work shows none.
+func NewProgress(w io.Writer, what string) *progress {
 	now := time.Now()
 	p := &progress{w: w, what: what, every: progressSeldom, begun: now, told: now}
-	if e, ok := w.(*escape.Writer); ok && isTerminal(e.Raw()) {
+	if e, ok := w.(*escape.Writer); ok && IsTerminal(e.Raw()) {
 		// Our own escape codes draw it; it has no text of others.
-		p.w, p.terminal, p.every = e.Raw(), true, progressOften
+		p.w, p.Terminal, p.every = e.Raw(), true, progressOften
 	}
 	return p
 }
 
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
+// IsTerminal reports whether w is a terminal.
+func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
@@ -47,8 +47,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// at shows that n of all are done; all is 0 if unknown.
-func (p *progress) at(n, all int64) {
+// At shows that n of all are done; all is 0 if unknown.
+func (p *progress) At(n, all int64) {
 	now := time.Now()
 	if now.Sub(p.told) < p.every {
 		return
@@ -59,16 +59,16 @@ func (p *progress) at(n, all int64) {
 		text += fmt.Sprintf(" of %d, %d %%", all, min(n*100/all, 100))
 	}
 	text += fmt.Sprintf(", %s", now.Sub(p.begun).Round(time.Second))
-	if p.terminal {
+	if p.Terminal {
 		fmt.Fprintf(p.w, "\r%s\x1b[K", text)
 		p.open = true
 		return
 	}
-	printLine(p.w, text)
+	PrintLine(p.w, text)
 }
 
-// end ends the line on a terminal.
-func (p *progress) end() {
+// End ends the line on a terminal.
+func (p *progress) End() {
 	if p.open {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		p.open = false

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -9,13 +9,13 @@ import (
 	"till/api"
 )
 
-// versionLine is the version as a person reads it.
-func versionLine() string {
-	return fmt.Sprintf("till %s (API %s, %s)", versionText(), api.Version, runtime.Version())
+// VersionLine is the version as a person reads it.
+func VersionLine() string {
+	return fmt.Sprintf("till %s (API %s, %s)", VersionText(), api.Version, runtime.Version())
 }
 
-// versionText returns the release, or the commit that was built.
-func versionText() string {
+// VersionText returns the release, or the commit that was built.
+func VersionText() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "devel"

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"till/books"
 )
 
-// addByFlag adds --by. The flag holds the person's name as the audit log has
+// AddBy adds --by. The flag holds the person's name as the audit log has
 // it, and rejects a name that is not a person's. So no command can forget the
 // check.
-func addByFlag(cmd *cobra.Command, by *string, usage string) {
+func AddBy(cmd *cobra.Command, by *string, usage string) {
 	cmd.Flags().Var((*personFlag)(by), "by", usage)
 }
 
@@ -36,27 +36,27 @@ func (f *personFlag) String() string { return string(*f) }
 // Type implements pflag.Value.
 func (f *personFlag) Type() string { return "person" }
 
-// checkReason rejects a --reason that is empty or has several lines.
-func checkReason(reason string) error {
-	if !isPlainLine(reason, books.MaxReason) {
+// CheckReason rejects a --reason that is empty or has several lines.
+func CheckReason(reason string) error {
+	if !IsPlainLine(reason, books.MaxReason) {
 		return fmt.Errorf("--reason must say why on one line, in at most %d characters", books.MaxReason)
 	}
 	return nil
 }
 
-// actor is the audit log's name for the user who runs the command.
-func actor() string {
-	if u, err := user.Current(); err == nil && isPlainLine(u.Username, till.MaxName) {
+// Actor is the audit log's name for the user who runs the command.
+func Actor() string {
+	if u, err := user.Current(); err == nil && IsPlainLine(u.Username, till.MaxName) {
 		return "cli:" + u.Username
 	}
 	return "cli"
 }
 
-// causeOf is the cause in the audit log: the command, and the operating
+// CauseOf is the cause in the audit log: the command, and the operating
 // system's user of the process.
-func causeOf(cmd *cobra.Command) string {
+func CauseOf(cmd *cobra.Command) string {
 	u, err := user.Current()
-	if err != nil || !isPlainLine(u.Username, till.MaxName) || !isPlainLine(u.Uid, 2*till.MaxName) {
+	if err != nil || !IsPlainLine(u.Username, till.MaxName) || !IsPlainLine(u.Uid, 2*till.MaxName) {
 		return cmd.CommandPath() + ", user unknown"
 	}
 	return fmt.Sprintf("%s, user %s (%s)", cmd.CommandPath(), u.Username, u.Uid)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -6,15 +6,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"till/books"
 	"till/store"
 )
 
-// checkConnection rejects a name that was never used: all lines would be
+// CheckConnection rejects a name that was never used: all lines would be
 // missing on both sides.
-func checkConnection(ctx context.Context, s *store.Store, name string) error {
+func CheckConnection(ctx context.Context, s *store.Store, name string) error {
 	return s.View(ctx, func(tx *store.Tx) error {
 		known, err := tx.ConnectionFingerprint(ctx, name)
 		if err == nil && known == "" {
@@ -42,12 +41,7 @@ func noConnection(ctx context.Context, tx *store.Tx, name string) error {
 	return fmt.Errorf("there is no connection %q here; there are %s", name, list)
 }
 
-// The defaults of what both dev and serve have.
-const (
-	defaultListen    = "127.0.0.1:8080"
-	defaultRateLimit = 100
-	defaultTestQuota = 10 << 10 // MiB
-	defaultWindow    = time.Minute
-)
+// DefaultListen is where dev and serve listen unless told otherwise.
+const DefaultListen = "127.0.0.1:8080"
 
-const configUsage = "the TOML file of connections and routes (default none)"
+const ConfigUsage = "the TOML file of connections and routes (default none)"

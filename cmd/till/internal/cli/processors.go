@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -19,23 +19,23 @@ import (
 	"till/store"
 )
 
-// processors record the operator's word that a command brings: through them it takes
+// Processors record the operator's word that a command brings: through them it takes
 // the same way into the books as every other answer.
-type processors struct {
-	payments *collect.Collector
-	payouts  *payout.Disburser
+type Processors struct {
+	Payments *collect.Collector
+	Payouts  *payout.Disburser
 }
 
-// withProcessors runs f with processors that call no operator.
-func withProcessors(cmd *cobra.Command, s *store.Store, database, secretFile string, f func(d processors) error) (err error) {
+// WithProcessors runs f with processors that call no operator.
+func WithProcessors(cmd *cobra.Command, s *store.Store, database, secretFile string, f func(d Processors) error) (err error) {
 	ctx := cmd.Context()
-	secret, err := readSecret(ctx, s, database, secretFile)
+	secret, err := ReadSecret(ctx, s, database, secretFile)
 	if err != nil {
 		return err
 	}
 	// The habits of the connection say when it is asked about again.
 	var in, out map[string]provider.Provider
-	if book := server.SandboxPath(database); store.IsPostgres(book) || exists(book) {
+	if book := server.SandboxPath(database); store.IsPostgres(book) || Exists(book) {
 		o, err := sandbox.Open(ctx, sandbox.Config{Path: book})
 		if err != nil {
 			return err
@@ -47,23 +47,23 @@ func withProcessors(cmd *cobra.Command, s *store.Store, database, secretFile str
 	c := engine.Config{Store: s, Secret: secret, Connections: in, Routes: engine.ByMode(server.Route), AcceptOnly: true, Log: log}
 	payments := collect.New(c)
 	c.Connections = out
-	d := processors{payments, payout.New(c)}
-	defer func() { err = errors.Join(err, d.payments.Close(ctx), d.payouts.Close(ctx)) }()
+	d := Processors{payments, payout.New(c)}
+	defer func() { err = errors.Join(err, d.Payments.Close(ctx), d.Payouts.Close(ctx)) }()
 	return f(d)
 }
 
-// readSecret reads the installation's secret and refuses another's.
-func readSecret(ctx context.Context, s *store.Store, database, file string) ([]byte, error) {
-	ring, err := readKeyring(ctx, s, database, file)
+// ReadSecret reads the installation's secret and refuses another's.
+func ReadSecret(ctx context.Context, s *store.Store, database, file string) ([]byte, error) {
+	ring, err := ReadKeyring(ctx, s, database, file)
 	if err != nil {
 		return nil, err
 	}
 	return ring.Root(), nil
 }
 
-// readKeyring reads the generations of the installation's secret and refuses another's.
-func readKeyring(ctx context.Context, s *store.Store, database, file string) (*seal.Ring, error) {
-	file, err := secretPath(database, file)
+// ReadKeyring reads the generations of the installation's secret and refuses another's.
+func ReadKeyring(ctx context.Context, s *store.Store, database, file string) (*seal.Ring, error) {
+	file, err := SecretPath(database, file)
 	if err != nil {
 		return nil, err
 	}
@@ -74,9 +74,9 @@ func readKeyring(ctx context.Context, s *store.Store, database, file string) (*s
 	return ring, nil
 }
 
-// secretPath returns the file of the installation's secret: the one that is named, or the
+// SecretPath returns the file of the installation's secret: the one that is named, or the
 // one beside the database.
-func secretPath(database, file string) (string, error) {
+func SecretPath(database, file string) (string, error) {
 	switch {
 	case file != "":
 		return file, nil
@@ -86,7 +86,7 @@ func secretPath(database, file string) (string, error) {
 	return server.SecretFile(database), nil
 }
 
-func exists(path string) bool {
+func Exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/hex"
@@ -12,16 +12,16 @@ import (
 	"till/internal/escape"
 )
 
-// digest writes the SHA-256 of evidence, "" if there is none.
-func digest(sum []byte) string {
+// Digest writes the SHA-256 of evidence, "" if there is none.
+func Digest(sum []byte) string {
 	if len(sum) == 0 {
 		return ""
 	}
 	return "sha256:" + hex.EncodeToString(sum)
 }
 
-// timeOrNull is a time in JSON, null if it is unset.
-func timeOrNull(t till.Time) *string {
+// TimeOrNull is a time in JSON, null if it is unset.
+func TimeOrNull(t till.Time) *string {
 	if t.IsZero() {
 		return nil
 	}
@@ -29,32 +29,32 @@ func timeOrNull(t till.Time) *string {
 	return &s
 }
 
-// timeOr is a time as text, or a word if it is unset.
-func timeOr(t till.Time, unset string) string {
+// TimeOr is a time as text, or a word if it is unset.
+func TimeOr(t till.Time, unset string) string {
 	if t.IsZero() {
 		return unset
 	}
 	return t.String()
 }
 
-// textOrNull is a text in JSON, null if it is empty.
-func textOrNull(s string) *string {
+// TextOrNull is a text in JSON, null if it is empty.
+func TextOrNull(s string) *string {
 	if s == "" {
 		return nil
 	}
 	return &s
 }
 
-// plainCell makes other people's text safe on a terminal and in a spreadsheet,
+// PlainCell makes other people's text safe on a terminal and in a spreadsheet,
 // which would run a formula.
-func plainCell(s string) string { return books.Guard(escape.Text(s)) }
+func PlainCell(s string) string { return books.Guard(escape.Text(s)) }
 
-func timeText(t till.Time) string { return timeOr(t, "") }
+func TimeText(t till.Time) string { return TimeOr(t, "") }
 
-func minor(n int64) string { return strconv.FormatInt(n, 10) }
+func Minor(n int64) string { return strconv.FormatInt(n, 10) }
 
-// major returns an amount in units of its currency, with a point.
-func major(n int64, currency string) string {
+// Major returns an amount in units of its currency, with a point.
+func Major(n int64, currency string) string {
 	decimals, _ := till.CurrencyDecimals(currency)
 	sign, digits := "", strconv.FormatInt(n, 10)
 	if n < 0 {
@@ -69,35 +69,35 @@ func major(n int64, currency string) string {
 	return sign + digits[:len(digits)-decimals] + "." + digits[len(digits)-decimals:]
 }
 
-// isPlainLine reports whether a text is 1 to longest printable characters.
-func isPlainLine(text string, longest int) bool {
+// IsPlainLine reports whether a text is 1 to longest printable characters.
+func IsPlainLine(text string, longest int) bool {
 	n := utf8.RuneCountInString(text)
 	return 0 < n && n <= longest && utf8.ValidString(text) && strings.TrimSpace(text) == text &&
 		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-type moneyJSON struct {
+type Money struct {
 	Value    string `json:"value"`
 	Currency string `json:"currency"`
 }
 
-func moneyOrNull(m till.Money) *moneyJSON {
+func MoneyOrNull(m till.Money) *Money {
 	if m.Currency == "" {
 		return nil
 	}
-	return &moneyJSON{m.Value(), m.Currency}
+	return &Money{m.Value(), m.Currency}
 }
 
-// orDash is a cell of a table, "-" if it is empty.
-func orDash(s *string) string {
+// OrDash is a cell of a table, "-" if it is empty.
+func OrDash(s *string) string {
 	if s == nil {
 		return "-"
 	}
 	return *s
 }
 
-// idOrNull is an id in JSON, null if it is unset.
-func idOrNull(id till.ID) *string {
+// IDOrNull is an id in JSON, null if it is unset.
+func IDOrNull(id till.ID) *string {
 	if id.IsZero() {
 		return nil
 	}

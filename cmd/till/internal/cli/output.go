@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -13,23 +13,23 @@ import (
 	"till/internal/escape"
 )
 
-// Commands print only with printf, printLine, table and printJSON, which escape
+// Commands print only with Printf, PrintLine, Table and PrintJSON, which escape
 // each value that somebody else chose. The escape.Writer of run is the second
 // protection.
 
-// trustedText is our own text of several lines; printf prints it unescaped.
-type trustedText string
+// TrustedText is our own text of several lines; Printf prints it unescaped.
+type TrustedText string
 
-// printf prints with a format of our own. Only the format has line breaks.
-func printf(w io.Writer, format string, args ...any) (int, error) {
+// Printf prints with a format of our own. Only the format has line breaks.
+func Printf(w io.Writer, format string, args ...any) (int, error) {
 	for i := range args {
 		args[i] = shown(args[i])
 	}
 	return fmt.Fprintf(w, format, args...)
 }
 
-// printLine prints a line.
-func printLine(w io.Writer, text string) (int, error) {
+// PrintLine prints a line.
+func PrintLine(w io.Writer, text string) (int, error) {
 	return fmt.Fprintln(w, escape.Text(text))
 }
 
@@ -38,7 +38,7 @@ func shown(v any) any {
 	switch x := v.(type) {
 	case nil:
 		return v
-	case trustedText:
+	case TrustedText:
 		return string(x)
 	case string:
 		return escape.Text(x)
@@ -53,23 +53,23 @@ func shown(v any) any {
 	return escape.Text(fmt.Sprint(v))
 }
 
-// count is till.Count, which the commands need often.
-func count[N int | int64](n N, one, many string) string { return till.Count(n, one, many) }
+// Count is till.Count, which the commands need often.
+func Count[N int | int64](n N, one, many string) string { return till.Count(n, one, many) }
 
-// printJSON writes a value as one line of JSON.
-func printJSON(w io.Writer, v any) error {
+// PrintJSON writes a value as one line of JSON.
+func PrintJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }
 
-// addJSONFlag adds --json.
-func addJSONFlag(cmd *cobra.Command, asJSON *bool) {
+// AddJSON adds --json.
+func AddJSON(cmd *cobra.Command, asJSON *bool) {
 	cmd.Flags().BoolVar(asJSON, "json", false, "print JSON instead of text")
 }
 
-// table writes rows in columns.
-func table(w io.Writer, rows func(row func(cells ...any))) error {
+// Table writes rows in columns.
+func Table(w io.Writer, rows func(row func(cells ...any))) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	rows(func(cells ...any) {
 		for i, c := range cells {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -13,14 +13,14 @@ import (
 // maxReply is how many bytes of an answer to a question are read.
 const maxReply = 100
 
-// confirm asks a question on standard error and reads the answer from standard input. It
+// Confirm asks a question on standard error and reads the answer from standard input. It
 // returns nil for yes, or if yes was said on the command line. A program that answers
 // nothing has not agreed.
-func confirm(cmd *cobra.Command, question string, yes bool) error {
+func Confirm(cmd *cobra.Command, question string, yes bool) error {
 	if yes {
 		return nil
 	}
-	printf(cmd.ErrOrStderr(), "%s [y/N] ", question)
+	Printf(cmd.ErrOrStderr(), "%s [y/N] ", question)
 	reply, _ := bufio.NewReader(io.LimitReader(cmd.InOrStdin(), maxReply)).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(reply)) {
 	case "y", "yes":

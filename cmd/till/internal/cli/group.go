@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -9,12 +9,12 @@ import (
 
 // The exit codes.
 const (
-	exitRefused = 1 // what was asked was refused, or problems were found
-	exitUnable  = 2 // wrong usage, or it cannot run
+	ExitRefused = 1 // what was asked was refused, or problems were found
+	ExitUnable  = 2 // wrong usage, or it cannot run
 )
 
-// newGroup makes a command that only has subcommands.
-func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
+// NewGroup makes a command that only has subcommands.
+func NewGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: short,
@@ -27,13 +27,13 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// oneArg accepts exactly one argument.
-func oneArg(cmd *cobra.Command, args []string) error {
+// OneArg accepts exactly one argument.
+func OneArg(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
 	}
 	return fmt.Errorf("there are %d arguments and not one: %s", len(args), cmd.UseLine())
 }
 
-// errProblems means that a command has printed problems.
-var errProblems = errors.New("problems were found")
+// ErrProblems means that a command has printed problems.
+var ErrProblems = errors.New("problems were found")

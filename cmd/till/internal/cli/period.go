@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -12,20 +12,20 @@ import (
 	"till/books"
 )
 
-// period is the period of statement, audit and reconcile.
-type period struct{ from, to, zone string }
+// Period is the period of statement, audit and reconcile.
+type Period struct{ from, to, zone string }
 
-// addPeriodFlags adds --from, --to and --zone.
-func addPeriodFlags(cmd *cobra.Command, p *period, what, zoneDefault string) {
+// AddPeriod adds --from, --to and --zone.
+func AddPeriod(cmd *cobra.Command, p *Period, what, zoneDefault string) {
 	f := cmd.Flags()
 	f.StringVar(&p.from, "from", "", what+" from this day (2026-11-15) or time (2026-11-15T08:00:00Z) on")
 	f.StringVar(&p.to, "to", "", what+" up to the end of this day, or up to this time")
 	f.StringVar(&p.zone, "zone", "", `the time zone of days, such as Africa/Brazzaville or +01:00 (default `+zoneDefault+`)`)
 }
 
-// read returns the bounds, both included, zero if unset. Days are in the zone
+// Read returns the bounds, both included, zero if unset. Days are in the zone
 // of the flag, or else in the given one.
-func (p *period) read(zone *time.Location) (from, to till.Time, err error) {
+func (p *Period) Read(zone *time.Location) (from, to till.Time, err error) {
 	if p.zone != "" {
 		if zone, err = books.ParseZone(p.zone); err != nil {
 			return 0, 0, fmt.Errorf("--zone %w", err)
@@ -47,8 +47,8 @@ func (p *period) read(zone *time.Location) (from, to till.Time, err error) {
 	return from, to, nil
 }
 
-// parseMoment reads a time from a flag, zero if it is not set.
-func parseMoment(flag, text string) (till.Time, error) {
+// ParseMoment reads a time from a flag, zero if it is not set.
+func ParseMoment(flag, text string) (till.Time, error) {
 	if text == "" {
 		return 0, nil
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"till/server"
 )
 
-// readEvidence reads a file of evidence. Phone numbers in its name are masked.
-func readEvidence(path string) (*books.Evidence, error) {
+// ReadEvidence reads a file of evidence. Phone numbers in its name are masked.
+func ReadEvidence(path string) (*books.Evidence, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the evidence: %w", err)
