@@ -105,12 +105,14 @@ var packageRules = []packageRule{
 	{"console/hooks", ". store webhook people console/look console/shell console/list console/subject", ""},
 	{"console/sandbox", ". provider/sandbox store engine collect people internal/qrcode internal/request console/look console/words console/shell console/subject", ""},
 	{"console", "people console/look console/shell console/access console/money console/figures console/counter console/hooks console/sandbox", ""}, // joins the rooms
+	// The installation's secret: its file, its generations, and what is sealed by them.
+	{"secret", ". store books certificates people tokens webhook internal/loop internal/seal internal/system", ""},
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
-	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people api console console/shell reference internal/db/sqlite internal/db/postgres internal/door internal/loop internal/seal internal/system", ""},
+	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people secret api console console/shell reference internal/db/sqlite internal/db/postgres internal/door internal/loop internal/seal internal/system", ""},
 	// What commands share: it prints, reads flags and opens the database.
-	{"cmd/till/internal/cli", ". provider provider/sandbox store engine collect payout books api server internal/escape internal/seal", "github.com/spf13/cobra github.com/spf13/pflag"},
-	{"cmd/till", ". cmd/till/internal/cli ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books backup webhook api server internal/dev/loadgen internal/escape internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
+	{"cmd/till/internal/cli", ". provider provider/sandbox store engine collect payout books secret api server internal/escape internal/seal", "github.com/spf13/cobra github.com/spf13/pflag"},
+	{"cmd/till", ". cmd/till/internal/cli ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books backup webhook secret api server internal/dev/loadgen internal/escape internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows

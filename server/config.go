@@ -12,6 +12,7 @@ import (
 	"till/config"
 	"till/internal/trace"
 	"till/provider"
+	"till/secret"
 	"till/store"
 	"till/webhook"
 )
@@ -204,7 +205,7 @@ func (c *Config) setDefaults() error {
 		if store.IsPostgres(c.Database) {
 			return fmt.Errorf("with PostgreSQL, name the file of the installation's secret with --secret-file; every instance needs the same one")
 		}
-		c.SecretFile = SecretFile(c.Database)
+		c.SecretFile = secret.File(c.Database)
 	}
 	if c.SandboxPath == "" {
 		c.SandboxPath = SandboxPath(c.Database)
@@ -255,11 +256,6 @@ func (c *Config) checkBaseURL() error {
 	}
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
 	return nil
-}
-
-// SecretFile returns the default path of a database's secret.
-func SecretFile(database string) string {
-	return filepath.Join(filepath.Dir(database), "till.secret")
 }
 
 // SandboxPath returns the default path of the sandbox's book.

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"till"
+	"till/secret"
 )
 
 // Demo is a client to try the service with.
@@ -90,7 +91,7 @@ func (s *Server) openDemo(ctx context.Context, mode till.Mode, file string) (*De
 	if err != nil {
 		return nil, err
 	}
-	if err := writePrivate(file, append(b, '\n')); err != nil {
+	if err := secret.WritePrivate(file, append(b, '\n')); err != nil {
 		return nil, fmt.Errorf("keep the demo key: %w", err)
 	}
 	return d, nil

@@ -14,6 +14,7 @@ import (
 	"till/internal/db/postgres"
 	"till/internal/db/sqlite"
 	"till/internal/system"
+	"till/secret"
 	"till/store"
 )
 
@@ -37,7 +38,7 @@ type Setup struct {
 // secretFile returns the file of the secret, "" if it is not known.
 func (s *Setup) secretFile() string {
 	if s.SecretFile == "" && !store.IsPostgres(s.Database) {
-		return SecretFile(s.Database)
+		return secret.File(s.Database)
 	}
 	return s.SecretFile
 }
@@ -176,7 +177,7 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 	if secretFile == "" {
 		return nil
 	}
-	if err := CheckSecretFile(ctx, s, secretFile); err != nil {
+	if err := secret.CheckFile(ctx, s, secretFile); err != nil {
 		d.add("secret", Wrong, "%s: %v", secretFile, err)
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"till/config"
 	"till/internal/seal"
 	"till/provider"
+	"till/secret"
 	"till/store"
 	"till/tokens"
 )
@@ -23,13 +24,13 @@ func (s *Setup) OpenOperators(ctx context.Context, db *store.Store) (*Operators,
 	if err != nil {
 		return nil, nil, err
 	}
-	secret := s.secretFile()
-	if secret == "" {
+	path := s.secretFile()
+	if path == "" {
 		return nil, nil, errors.New("name the file of the installation's secret with --secret-file")
 	}
-	ring, err := OpenKeyring(ctx, db, secret)
+	ring, err := secret.OpenRing(ctx, db, path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the secret in %s: %w", secret, err)
+		return nil, nil, fmt.Errorf("the secret in %s: %w", path, err)
 	}
 	k, err := tokens.New(db, ring, nil)
 	if err != nil {

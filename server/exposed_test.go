@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"till/secret"
 	"till/server"
 )
 
@@ -68,7 +69,7 @@ func TestAStartWarnsOfFilesThatOthersCanRead(t *testing.T) {
 	if log := logged(t, c); strings.Contains(log, "private files") {
 		t.Errorf("a new installation: %s", log)
 	}
-	for _, file := range []string{c.Database, c.SandboxPath, server.SecretFile(c.Database), c.DemoFile} {
+	for _, file := range []string{c.Database, c.SandboxPath, secret.File(c.Database), c.DemoFile} {
 		if err := os.Chmod(file, 0o644); err != nil {
 			t.Fatal(err)
 		}

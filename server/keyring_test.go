@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"till/books"
-	"till/server"
+	"till/secret"
 	"till/store"
 	"till/store/storetest"
 )
@@ -61,7 +61,7 @@ func (r *rotating) calls(address string) int {
 // rotate adds a generation and puts it into use.
 func (r *rotating) rotate(want int) {
 	r.t.Helper()
-	number, err := server.AddKey(r.t.Context(), r.store, r.secret, "person:Anne")
+	number, err := secret.AddKey(r.t.Context(), r.store, r.secret, "person:Anne")
 	if err != nil || number != want {
 		r.t.Fatalf("added %d, %v", number, err)
 	}
@@ -78,12 +78,12 @@ func TestTheSecretIsRotatedWhileTheServerRuns(t *testing.T) {
 	if err := withBank(t, &c, oneBank); err != nil {
 		t.Fatal(err)
 	}
-	r := &rotating{running: start(t, c), store: storetest.Open(t, store.Config{Path: c.Database}), secret: server.SecretFile(c.Database)}
+	r := &rotating{running: start(t, c), store: storetest.Open(t, store.Config{Path: c.Database}), secret: secret.File(c.Database)}
 	old, err := os.ReadFile(r.secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := server.AddKey(t.Context(), r.store, r.secret, "person:Anne"); !errors.Is(err, books.ErrGenerationLevel) {
+	if _, err := secret.AddKey(t.Context(), r.store, r.secret, "person:Anne"); !errors.Is(err, books.ErrGenerationLevel) {
 		t.Fatalf("at level 1: %v", err)
 	}
 	if text, err := os.ReadFile(r.secret); err != nil || string(text) != string(old) {
@@ -150,14 +150,14 @@ func TestAnInterruptedAddGoesOn(t *testing.T) {
 	if err := start(t, c).stop(); err != nil {
 		t.Fatal(err)
 	}
-	s, secret := storetest.Open(t, store.Config{Path: c.Database}), server.SecretFile(c.Database)
+	s, path := storetest.Open(t, store.Config{Path: c.Database}), secret.File(c.Database)
 	if _, err := books.RaiseLevel(t.Context(), s, store.Level, "person:Anne"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(secret, 0o640); err != nil {
+	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.OpenFile(secret, os.O_APPEND|os.O_WRONLY, 0)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err == nil {
 		_, err = f.WriteString("2 " + strings.Repeat("ab", 32) + "\n")
 		err = errors.Join(err, f.Close())
@@ -166,29 +166,29 @@ func TestAnInterruptedAddGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []int{2, 3} {
-		if number, err := server.AddKey(t.Context(), s, secret, "person:Anne"); err != nil || number != want {
+		if number, err := secret.AddKey(t.Context(), s, path, "person:Anne"); err != nil || number != want {
 			t.Fatalf("added %d, %v, want %d", number, err, want)
 		}
 	}
-	if info, err := os.Stat(secret); err != nil || info.Mode().Perm() != 0o640 {
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("the file's mode is %v, %v", info.Mode(), err)
 	}
-	keys, err := server.ReadKeys(secret)
+	keys, err := secret.ReadKeys(path)
 	if err != nil || len(keys) != 3 || keys[2][0] != 0xab {
 		t.Errorf("the file has %d generations, %v", len(keys), err)
 	}
 	for range 2 {
-		if err := server.RemoveKey(secret, 2); err != nil {
+		if err := secret.RemoveKey(path, 2); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := server.RemoveKey(secret, 1); err != nil {
+	if err := secret.RemoveKey(path, 1); err != nil {
 		t.Fatal(err)
 	}
-	if keys, err = server.ReadKeys(secret); err != nil || len(keys) != 2 || keys[1] == nil || keys[3] == nil {
+	if keys, err = secret.ReadKeys(path); err != nil || len(keys) != 2 || keys[1] == nil || keys[3] == nil {
 		t.Errorf("the file has %d generations, %v", len(keys), err)
 	}
-	if left, err := filepath.Glob(secret + ".*"); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(path + ".*"); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
@@ -201,7 +201,7 @@ func TestWhatAKilledAddLeftIsDeleted(t *testing.T) {
 	if err := start(t, c).stop(); err != nil {
 		t.Fatal(err)
 	}
-	s, secret := storetest.Open(t, store.Config{Path: c.Database}), server.SecretFile(c.Database)
+	s, path := storetest.Open(t, store.Config{Path: c.Database}), secret.File(c.Database)
 	if _, err := books.RaiseLevel(t.Context(), s, store.Level, "person:Anne"); err != nil {
 		t.Fatal(err)
 	}
@@ -209,29 +209,29 @@ func TestWhatAKilledAddLeftIsDeleted(t *testing.T) {
 	leave := func(endings ...string) {
 		t.Helper()
 		for _, ending := range endings {
-			if err := os.WriteFile(secret+ending, []byte("a key"), 0o600); err != nil {
+			if err := os.WriteFile(path+ending, []byte("a key"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	leave(stays...)
-	if err := os.Mkdir(secret+".7.partial", 0o700); err != nil {
+	if err := os.Mkdir(path+".7.partial", 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, edit := range []func() error{
-		func() error { _, err := server.AddKey(t.Context(), s, secret, "person:Anne"); return err },
-		func() error { return server.RemoveKey(secret, 2) },
+		func() error { _, err := secret.AddKey(t.Context(), s, path, "person:Anne"); return err },
+		func() error { return secret.RemoveKey(path, 2) },
 	} {
 		leave(".1234567890.partial", ".5.partial")
 		if err := edit(); err != nil {
 			t.Fatal(err)
 		}
-		found, err := filepath.Glob(secret + "*")
+		found, err := filepath.Glob(path + "*")
 		if err != nil || len(found) != len(stays)+2 { // the secret and the folder
 			t.Errorf("there are %v, %v", found, err)
 		}
 	}
-	if _, err := server.ReadKeys(secret); err != nil {
+	if _, err := secret.ReadKeys(path); err != nil {
 		t.Error(err)
 	}
 }

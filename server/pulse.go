@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"till/internal/loop"
+	"till/secret"
 	"till/store"
 )
 
@@ -16,7 +17,7 @@ const pulseInterval = 10 * time.Second
 func (s *Server) pulse(ctx context.Context) {
 	i := store.Instance{ID: s.id, Version: s.c.Version, Level: store.Level, Role: string(s.c.Role), StartedAt: s.store.Now()}
 	loop.Run(ctx, loop.Options{Interval: pulseInterval, Jitter: 0.1, Wake: s.pulses.C(), Step: func(ctx context.Context) time.Duration {
-		i.Generations, i.Sealing, i.Troubles = generationsText(s.ring.Generations()), s.ring.Used(), s.troubles()
+		i.Generations, i.Sealing, i.Troubles = secret.GenerationsText(s.ring.Generations()), s.ring.Used(), s.troubles()
 		err := s.store.UpdateBackground(ctx, func(tx *store.Tx) error { return tx.PulseInstance(ctx, &i) })
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("pulse not recorded", "error", err)

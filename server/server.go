@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,7 @@ import (
 	"till/people"
 	"till/provider/sandbox"
 	"till/reference"
+	"till/secret"
 	"till/store"
 	"till/webhook"
 )
@@ -176,6 +178,13 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 	return err
 }
 
+func (s *Server) openSecret(ctx context.Context) (err error) {
+	if s.ring, err = secret.Open(ctx, s.store, s.c.SecretFile, s.c.databaseName()); err == nil {
+		s.secret = s.ring.Root()
+	}
+	return err
+}
+
 func (s *Server) openSandbox(ctx context.Context) (err error) {
 	s.sandbox, err = sandbox.Open(ctx, sandbox.Config{
 		Path: s.c.SandboxPath, Window: s.c.ApprovalWindow, Post: s.postCallback, Log: s.log,
@@ -290,7 +299,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.keepRunning(work, "schema", func(ctx context.Context) { s.watchSchema(ctx, changed) })
 	})
 	workers.Go(func() {
-		s.keepRunning(work, "keyring", func(ctx context.Context) { s.watchKeyring(ctx, lacking) })
+		s.keepRunning(work, "keyring", func(ctx context.Context) { s.keyring().Run(ctx, lacking) })
 	})
 	web := s.serve()
 	s.tell("READY=1")
@@ -358,6 +367,16 @@ func (s *Server) workers() map[string]func(context.Context) {
 		w["webhooks"] = s.dispatcher.Run
 	}
 	return w
+}
+
+// keyring returns what follows the generations of the secret.
+func (s *Server) keyring() *secret.Watch {
+	return &secret.Watch{
+		Store: s.store, Ring: s.ring, File: s.c.SecretFile, Reseals: s.c.Role.works(), Held: s.pulses.Wake, Log: s.log,
+		Used: func(before, now int) {
+			s.logChanged("secret", "generation", strconv.Itoa(before), strconv.Itoa(now), "")
+		},
+	}
 }
 
 // analyzeTables runs ANALYZE on new tables as soon as they have rows.

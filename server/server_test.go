@@ -18,6 +18,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/secret"
 	"till/server"
 	"till/store"
 	"till/store/storetest"
@@ -222,7 +223,7 @@ func TestTheSecretStaysTheSame(t *testing.T) {
 	if err := start(t, c).stop(); err != nil {
 		t.Fatal(err)
 	}
-	path := server.SecretFile(c.Database)
+	path := secret.File(c.Database)
 	secret, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"till/cmd/till/internal/cli"
 	"till/config"
 	"till/internal/escape"
-	"till/server"
+	"till/secret"
 	"till/store"
 )
 
@@ -226,11 +226,11 @@ func (b *backupFlags) secret(ctx context.Context, s *store.Store, encrypted, cur
 		return nil, err
 	}
 	if current {
-		err = server.CheckSecretFile(ctx, s, file)
+		err = secret.CheckFile(ctx, s, file)
 	} else {
-		var secret []byte
-		if secret, err = server.ReadSecret(file); err == nil {
-			err = server.CheckSecret(ctx, s, secret)
+		var root []byte
+		if root, err = secret.Read(file); err == nil {
+			err = secret.Check(ctx, s, root)
 		}
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"till/cmd/till/internal/cli"
 	"till/journal"
 	"till/provider/sandbox"
-	"till/server"
+	"till/secret"
 	"till/store"
 )
 
@@ -223,7 +223,7 @@ func journalOnAFullDisk(t *testing.T) {
 	d.otherFault, d.alert = true, "TillJournalFails"
 	d.reason = "the journal cannot be written, and creates wait for it"
 	d.run(fill, free)
-	secret, err := server.ReadSecret(filepath.Join(d.dir, "till.secret"))
+	secret, err := secret.Read(filepath.Join(d.dir, "till.secret"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"till"
 	"till/provider"
 	"till/provider/sandbox"
-	"till/server"
+	"till/secret"
 	"till/store"
 	"till/webhook"
 )
@@ -160,7 +160,7 @@ func (r *release) takeOver() *receiver {
 	told := &receiver{t: r.t, path: "/hooks/taken-over", book: map[int64]int{}, refused: map[int64]bool{}}
 	var sealed *store.Endpoint
 	r.withStore(func(s *store.Store) error {
-		ring, err := server.OpenKeyring(r.t.Context(), s, r.secret)
+		ring, err := secret.OpenRing(r.t.Context(), s, r.secret)
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"till"
 	"till/backup"
 	"till/cmd/till/internal/cli"
+	"till/secret"
 	"till/server"
 	"till/store"
 )
@@ -43,7 +44,7 @@ type archive struct {
 // request opens the archive that a text names and prepares a restore of it.
 func (a *archiveFlags) request(cmd *cobra.Command, text string) (r backup.RestoreRequest, in *archive, err error) {
 	r = backup.RestoreRequest{
-		SecretFile: a.secretFile, Installation: a.installation, By: cli.Actor(), ReadSecret: server.ReadSecret, CheckSecret: server.CheckSecretFile,
+		SecretFile: a.secretFile, Installation: a.installation, By: cli.Actor(), ReadSecret: secret.Read, CheckSecret: secret.CheckFile,
 	}
 	if a.identityFile != "" {
 		if r.Identities, err = readIdentities(a.identityFile); err != nil {

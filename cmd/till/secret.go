@@ -15,7 +15,7 @@ import (
 	"till/books"
 	"till/cmd/till/internal/cli"
 	"till/internal/seal"
-	"till/server"
+	"till/secret"
 	"till/store"
 )
 
@@ -85,7 +85,7 @@ from it, and with another one customers could be charged twice.`,
 				if err != nil {
 					return err
 				}
-				number, err := server.AddKey(cmd.Context(), s, file, f.by)
+				number, err := secret.AddKey(cmd.Context(), s, file, f.by)
 				if err != nil {
 					return err
 				}
@@ -184,7 +184,7 @@ interrupted and run again.`,
 				if err != nil {
 					return err
 				}
-				done, err := server.Reseal(cmd.Context(), s, ring)
+				done, err := secret.Reseal(cmd.Context(), s, ring)
 				if err != nil {
 					return err
 				}
@@ -247,7 +247,7 @@ func retireGeneration(cmd *cobra.Command, s *store.Store, f *secretFlags, number
 	if err != nil {
 		return err
 	}
-	if err := server.CheckSecretFile(ctx, s, file); err != nil {
+	if err := secret.CheckFile(ctx, s, file); err != nil {
 		return fmt.Errorf("the secret in %s: %w", file, err)
 	}
 	if !moved {
@@ -261,7 +261,7 @@ func retireGeneration(cmd *cobra.Command, s *store.Store, f *secretFlags, number
 	}
 	changed, err := whenReady(ctx, func() (bool, error) { return books.RetireGeneration(ctx, s, number, f.by) })
 	if err == nil {
-		err = server.RemoveKey(file, number)
+		err = secret.RemoveKey(file, number)
 	}
 	if err != nil {
 		return err

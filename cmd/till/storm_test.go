@@ -28,6 +28,7 @@ import (
 	"till/provider/mtnmomo"
 	"till/provider/pawapay"
 	"till/provider/simulator"
+	"till/secret"
 	"till/server"
 	"till/store"
 )
@@ -210,7 +211,7 @@ func (s *storm) keep(name string, o interface {
 // which the secret of its first start decides.
 func (s *storm) open() {
 	s.t.Helper()
-	secret, err := server.ReadSecret(s.secretFile())
+	secret, err := secret.Read(s.secretFile())
 	if err != nil {
 		s.t.Fatal(err)
 	}

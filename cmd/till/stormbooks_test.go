@@ -8,7 +8,7 @@ import (
 	"till"
 	"till/engine"
 	"till/provider/simulator"
-	"till/server"
+	"till/secret"
 	"till/store"
 )
 
@@ -81,7 +81,7 @@ func (s *storm) standings() (all []standing) {
 		s.t.Fatal(err)
 	}
 	defer db.Close()
-	secret, err := server.ReadSecret(s.secretFile())
+	secret, err := secret.Read(s.secretFile())
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"till/books"
 	"till/cmd/till/internal/cli"
-	"till/server"
+	"till/secret"
 	"till/store"
 )
 
@@ -80,7 +80,7 @@ run, and the output says so. --audit-heads names a file with heads that were kep
 // auditKey returns the key of the audit chains, nil if the secret is neither
 // named nor in its default place.
 func auditKey(ctx context.Context, s *store.Store, database, secretFile string) (store.ChainKey, error) {
-	if secretFile == "" && (store.IsPostgres(database) || !cli.Exists(server.SecretFile(database))) {
+	if secretFile == "" && (store.IsPostgres(database) || !cli.Exists(secret.File(database))) {
 		return nil, nil
 	}
 	secret, err := cli.ReadSecret(ctx, s, database, secretFile)

@@ -15,6 +15,7 @@ import (
 	"till/payout"
 	"till/provider"
 	"till/provider/sandbox"
+	"till/secret"
 	"till/server"
 	"till/store"
 )
@@ -67,7 +68,7 @@ func ReadKeyring(ctx context.Context, s *store.Store, database, file string) (*s
 	if err != nil {
 		return nil, err
 	}
-	ring, err := server.OpenKeyring(ctx, s, file)
+	ring, err := secret.OpenRing(ctx, s, file)
 	if err != nil {
 		return nil, fmt.Errorf("the secret in %s: %w", file, err)
 	}
@@ -83,7 +84,7 @@ func SecretPath(database, file string) (string, error) {
 	case store.IsPostgres(database):
 		return "", errors.New("name the installation's secret with --secret-file")
 	}
-	return server.SecretFile(database), nil
+	return secret.File(database), nil
 }
 
 func Exists(path string) bool {

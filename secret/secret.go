@@ -1,4 +1,4 @@
-package server
+package secret
 
 import (
 	"context"
@@ -15,24 +15,30 @@ import (
 	"strings"
 
 	"till"
+	"till/internal/seal"
 	"till/internal/system"
 	"till/store"
 )
 
+// File returns the default path of a database's secret.
+func File(database string) string {
+	return filepath.Join(filepath.Dir(database), "till.secret")
+}
+
 // secretSize is the length of the installation's secret in bytes.
 const secretSize = 32
 
-// ReadSecret reads the installation's secret from its file: the root, from which derives
+// Read reads the installation's secret from its file: the root, from which derives
 // what never changes. An error that is fs.ErrNotExist says that there is no such file.
-func ReadSecret(path string) ([]byte, error) {
+func Read(path string) ([]byte, error) {
 	keys, err := ReadKeys(path)
 	return keys[1], err
 }
 
-// CheckSecret rejects a secret that is not the one the database was created with.
+// Check rejects a secret that is not the one the database was created with.
 // References, by which operators detect duplicates, derive from it: with another secret, a
 // retry could charge a customer twice.
-func CheckSecret(ctx context.Context, s *store.Store, secret []byte) error {
+func Check(ctx context.Context, s *store.Store, secret []byte) error {
 	i, err := installation(ctx, s)
 	if err != nil {
 		return err
@@ -60,49 +66,49 @@ func installation(ctx context.Context, s *store.Store) (i *store.Installation, e
 	return i, err
 }
 
-// openSecret reads the secret, or creates one for a new database. It never replaces a
-// missing file of an existing database: only its owner can bring the file back.
-func (s *Server) openSecret(ctx context.Context) error {
-	i, err := installation(ctx, s.store)
+// Open reads the secret, or creates one for a new database, whose name errors tell. It never
+// replaces a missing file of an existing database: only its owner can bring the file back.
+func Open(ctx context.Context, s *store.Store, path, database string) (*seal.Ring, error) {
+	i, err := installation(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = ReadKeys(s.c.SecretFile)
+	_, err = ReadKeys(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && i == nil:
-		if err := createSecret(s.c.SecretFile); err != nil {
-			return err
+		if err := createSecret(path); err != nil {
+			return nil, err
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("the secret file %s is missing, and the database %s was made with one: put it back from your backup; "+
-			"with a new one, customers could be charged twice", s.c.SecretFile, s.c.databaseName())
+		return nil, fmt.Errorf("the secret file %s is missing, and the database %s was made with one: put it back from your backup; "+
+			"with a new one, customers could be charged twice", path, database)
 	case err != nil:
-		return err
+		return nil, err
 	}
 	if i == nil {
-		secret, err := ReadSecret(s.c.SecretFile)
+		secret, err := Read(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		err = s.store.Update(ctx, func(tx *store.Tx) error {
+		err = s.Update(ctx, func(tx *store.Tx) error {
 			return tx.InsertInstallation(ctx, &store.Installation{
 				LogID: till.NewID(tx.Now()), SecretCheck: secretCheck(secret), CreatedAt: tx.Now(),
 			})
 		})
 		if err != nil {
-			return fmt.Errorf("write the installation down: %w", err)
+			return nil, fmt.Errorf("write the installation down: %w", err)
 		}
 	}
-	if s.ring, err = OpenKeyring(ctx, s.store, s.c.SecretFile); err != nil {
-		return fmt.Errorf("the secret in %s does not fit the database %s: %w", s.c.SecretFile, s.c.databaseName(), err)
+	ring, err := OpenRing(ctx, s, path)
+	if err != nil {
+		return nil, fmt.Errorf("the secret in %s does not fit the database %s: %w", path, database, err)
 	}
-	s.secret = s.ring.Root()
-	return nil
+	return ring, nil
 }
 
 // createSecret creates a random secret in a file that is complete or does not exist.
 func createSecret(path string) error {
-	if err := writePrivate(path, []byte(hex.EncodeToString(newKey())+"\n")); err != nil {
+	if err := WritePrivate(path, []byte(hex.EncodeToString(newKey())+"\n")); err != nil {
 		return fmt.Errorf("write the secret: %w", err)
 	}
 	return nil
@@ -114,8 +120,8 @@ func newKey() []byte {
 	return key
 }
 
-// writePrivate writes a file of mode 0600 atomically.
-func writePrivate(path string, b []byte) error {
+// WritePrivate writes a file of mode 0600 atomically.
+func WritePrivate(path string, b []byte) error {
 	return writeAtomic(path, b, func(string) error { return nil })
 }
 

@@ -1,4 +1,4 @@
-package server
+package secret
 
 import (
 	"bufio"
@@ -78,15 +78,15 @@ func parseKeys(text []byte) (map[int][]byte, error) {
 	return keys, nil
 }
 
-// OpenKeyring reads the file of the installation's secret for a database. It returns an
+// OpenRing reads the file of the installation's secret for a database. It returns an
 // error if the secret is another's, or a generation is missing that something may be sealed
 // with.
-func OpenKeyring(ctx context.Context, s *store.Store, path string) (*seal.Ring, error) {
+func OpenRing(ctx context.Context, s *store.Store, path string) (*seal.Ring, error) {
 	keys, err := ReadKeys(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckSecret(ctx, s, keys[1]); err != nil {
+	if err := Check(ctx, s, keys[1]); err != nil {
 		return nil, err
 	}
 	all, err := readGenerations(ctx, s)
@@ -100,9 +100,9 @@ func OpenKeyring(ctx context.Context, s *store.Store, path string) (*seal.Ring, 
 	return seal.NewRing(keys, use, retired)
 }
 
-// CheckSecretFile returns an error if the file of a secret does not fit a database.
-func CheckSecretFile(ctx context.Context, s *store.Store, path string) error {
-	_, err := OpenKeyring(ctx, s, path)
+// CheckFile returns an error if the file of a secret does not fit a database.
+func CheckFile(ctx context.Context, s *store.Store, path string) error {
+	_, err := OpenRing(ctx, s, path)
 	return err
 }
 
@@ -140,7 +140,7 @@ func matchKeys(keys map[int][]byte, all []store.Generation) (use int, retired []
 func AddKey(ctx context.Context, s *store.Store, path, by string) (number int, err error) {
 	keys, err := ReadKeys(path)
 	if err == nil {
-		err = CheckSecretFile(ctx, s, path)
+		err = CheckFile(ctx, s, path)
 	}
 	if err != nil {
 		return 0, err

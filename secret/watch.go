@@ -1,8 +1,9 @@
-package server
+package secret
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"till/internal/loop"
+	"till/internal/seal"
 	"till/store"
 )
 
@@ -28,22 +30,28 @@ const (
 	maxReseal = 30 * time.Second // in a row; the next look goes on where this one ended
 )
 
-// keyringWatch follows the generations of the installation's secret.
-type keyringWatch struct {
-	s      *Server
+// Watch follows the generations of the installation's secret.
+type Watch struct {
+	Store   *store.Store
+	Ring    *seal.Ring
+	File    string
+	Reseals bool                  // seal values anew, too
+	Used    func(before, now int) // another generation is in use
+	Held    func()                // the ring has changed
+	Log     *slog.Logger
+
 	warned bool // a generation is missing, and that was logged
 
 	resealAt time.Time // on the monotonic clock; zero: at once
 	newUntil time.Time // the generation in use is new until then
 }
 
-// watchKeyring keeps the ring as the database says, until ctx ends, and seals values anew
+// Run keeps the ring as the database says, until ctx ends, and seals values anew
 // that another generation sealed. An instance that lacks the generation in use reports it
 // and stops: it cannot open what others seal.
-func (s *Server) watchKeyring(ctx context.Context, lacking chan<- error) {
-	w := &keyringWatch{s: s}
+func (w *Watch) Run(ctx context.Context, lacking chan<- error) {
 	loop.Run(ctx, loop.Options{Interval: keyringInterval, Jitter: 0.1, MaxStep: 2 * maxReseal, Step: func(ctx context.Context) time.Duration {
-		all, err := readGenerations(ctx, s.store)
+		all, err := readGenerations(ctx, w.Store)
 		if err != nil { // an unavailable database says nothing
 			return -1
 		}
@@ -54,7 +62,7 @@ func (s *Server) watchKeyring(ctx context.Context, lacking chan<- error) {
 			}
 			return -1
 		}
-		if len(all) > 1 && s.c.Role.works() {
+		if len(all) > 1 && w.Reseals {
 			w.resealDue(ctx)
 		}
 		return -1
@@ -63,17 +71,17 @@ func (s *Server) watchKeyring(ctx context.Context, lacking chan<- error) {
 
 // follow sets the ring to what the database says. It reads the file if a generation is not
 // here yet.
-func (w *keyringWatch) follow(all []store.Generation) error {
-	ring := w.s.ring
+func (w *Watch) follow(all []store.Generation) error {
+	ring := w.Ring
 	keys := ring.Keys()
 	missing := func() bool {
 		return slices.ContainsFunc(all, func(g store.Generation) bool { return g.RetiredAt.IsZero() && keys[g.Number] == nil })
 	}
 	if missing() {
 		// What is in memory was compared with the database, and the file may be half copied.
-		more, err := ReadKeys(w.s.c.SecretFile)
+		more, err := ReadKeys(w.File)
 		if err != nil && !w.warned {
-			w.s.log.Warn("secret not read again", "error", err)
+			w.Log.Warn("secret not read again", "error", err)
 		}
 		for g, key := range more {
 			if keys[g] == nil {
@@ -83,11 +91,11 @@ func (w *keyringWatch) follow(all []store.Generation) error {
 	}
 	use, retired, err := matchKeys(keys, all)
 	if err != nil {
-		return fmt.Errorf("the secret in %s: %w", w.s.c.SecretFile, err)
+		return fmt.Errorf("the secret in %s: %w", w.File, err)
 	}
 	lacking := missing()
 	if lacking && !w.warned {
-		w.s.log.Warn("generation of the secret missing", "file", w.s.c.SecretFile, "holds", generationsText(slices.Sorted(maps.Keys(keys))))
+		w.Log.Warn("generation of the secret missing", "file", w.File, "holds", GenerationsText(slices.Sorted(maps.Keys(keys))))
 	}
 	w.warned = lacking
 	before, held := ring.Used(), ring.Generations()
@@ -95,34 +103,34 @@ func (w *keyringWatch) follow(all []store.Generation) error {
 		return err
 	}
 	if before != use {
-		w.s.logChanged("secret", "generation", strconv.Itoa(before), strconv.Itoa(use), "")
+		w.Used(before, use)
 		w.resealAt, w.newUntil = time.Time{}, time.Now().Add(resealYoung)
 	}
 	if before != use || !slices.Equal(held, ring.Generations()) {
-		w.s.pulses.Wake()
+		w.Held()
 	}
 	return nil
 }
 
 // resealDue seals values anew, if it is time to look.
-func (w *keyringWatch) resealDue(ctx context.Context) {
+func (w *Watch) resealDue(ctx context.Context) {
 	if time.Now().Before(w.resealAt) {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, maxReseal)
 	defer cancel()
-	done, err := Reseal(limited, w.s.store, w.s.ring)
+	done, err := Reseal(limited, w.Store, w.Ring)
 	if limited.Err() != nil {
 		err = nil // there is more
 	}
 	if err != nil && ctx.Err() == nil {
-		w.s.log.Warn("values not sealed anew", "error", err)
+		w.Log.Warn("values not sealed anew", "error", err)
 	}
 	if done.Sealed > 0 {
-		w.s.log.Info("values sealed anew", "generation", w.s.ring.Used(), "values", done.Sealed)
+		w.Log.Info("values sealed anew", "generation", w.Ring.Used(), "values", done.Sealed)
 	}
 	if done.Unreadable > 0 {
-		w.s.log.Error("sealed values not opened", "values", done.Unreadable)
+		w.Log.Error("sealed values not opened", "values", done.Unreadable)
 	}
 	next := resealLater
 	if err != nil || limited.Err() != nil || done.Sealed > 0 || time.Now().Before(w.newUntil) {
@@ -131,7 +139,8 @@ func (w *keyringWatch) resealDue(ctx context.Context) {
 	w.resealAt = time.Now().Add(next)
 }
 
-func generationsText(all []int) string {
+// GenerationsText lists generations, as instances record those that they hold.
+func GenerationsText(all []int) string {
 	var out []string
 	for _, g := range all {
 		out = append(out, strconv.Itoa(g))

@@ -1,4 +1,4 @@
-package server
+package secret
 
 import (
 	"bytes"
@@ -232,7 +232,7 @@ func TestEverySealerIsKnown(t *testing.T) {
 		"webhook/secrets.go": "SealedSecrets", "tokens/tokens.go": "SealedTokens", "books/strays.go": "SealedStrays", "certificates/cache.go": "SealedCertificates",
 		"people/people.go":       "SealedTOTP, and steps of signing in, which last minutes and are in no database",
 		"console/shell/shell.go": "parts of addresses, in no database",
-		"server/reseal.go":       "it seals anew",
+		"secret/reseal.go":       "it seals anew",
 		"journal/writer.go":      "outside of the database, by the root: every file of the secret must open it",
 		"journal/read.go":        "the same",
 		"internal/seal/ring.go":  "its own", "internal/seal/seal.go": "its own",
