@@ -14,7 +14,7 @@ import (
 // it fails while any node is away. So one question covers all lanes, lanes that are known to
 // have more due are not asked about, and the loop rests between such reads. Due steps are
 // read before the claim, not in it: a claim is a compare-and-swap. Each node's steps are
-// claimed in a commit of their own, so that no node holds up another's clients (ADR 0048).
+// claimed in a commit of their own, so that no node holds up another's clients (ADR 0071).
 
 const (
 	// distributedPollInterval is the default of Config.PollInterval there. Hints and known due

@@ -19,7 +19,9 @@ type change struct {
 
 // changes has the acts that change how the service works. Acts on money are not here: their
 // record is the audit log. An endpoint that was disabled because it failed has its line
-// already.
+// already. The lines are made from the audit log, not beside each act: so commands and other
+// instances are covered, and no act can be forgotten. The instance that chains a row writes its
+// line; a crash in between loses the line, not the row.
 var changes = map[string]change{
 	"key.create":              {"key", "created", true},
 	"key.rotate":              {"key", "rotated", true},

@@ -15,7 +15,7 @@ import (
 // A node of Citus that is away refuses connections, or neither answers nor refuses. A
 // statement that waits for one of the second kind cannot be ended: the coordinator itself
 // waits for it. So whoever reads or claims for clients of several nodes gives up after a
-// while, finds out which nodes are away, and leaves those alone until they answer (ADR 0052).
+// while, finds out which nodes are away, and leaves those alone until they answer (ADR 0071).
 
 const (
 	// allFor is how long a read over all clients, or a claim, waits for an answer before the

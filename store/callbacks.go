@@ -8,7 +8,10 @@ import (
 )
 
 // Callbacks is how often an operator called about a payment or payout, and when.
-// What it said is not kept: a callback is a hint, and the check that follows decides.
+// What it said is not kept: a callback is a hint, and the check that follows decides. The step
+// counts while it is open, in the update that a callback makes anyway; when it ends, its counts are
+// added to the row, in an update that adds, so that a cached row cannot lose a count. There is no
+// row for each callback: an operator may repeat one for days.
 type Callbacks struct {
 	Count       int64
 	First, Last till.Time // zero: it did not call, or before the times were kept

@@ -28,7 +28,10 @@ var sumDeskPayments = db.Define(db.SQL{Name: "desk_payments.sum",
 		GROUP BY p.currency ORDER BY p.currency`})
 
 // InsertDeskPayment says who asks for the payment of an idempotency key, unless
-// somebody has said so already.
+// somebody has said so already. It is written before the payment, in a commit of its own:
+// creates are written in groups that know no people. A crash between the two leaves a row
+// without a payment, which no list shows. A key that belongs to another person's form, or to a
+// program's payment, is refused.
 func (tx *Tx) InsertDeskPayment(ctx context.Context, client, key, person till.ID, at till.Time) error {
 	_, err := tx.db.Exec(ctx, insertDeskPayment, client[:], key[:], person[:], int64(at))
 	return err

@@ -3,7 +3,8 @@ package store
 // searchBefore returns the beginning of a statement about a log of the client $1: of its
 // table search, max(low) is the sequence of the last row from before the time $2, 0 if there
 // is none. Times grow with the sequence, so the log is halved until the row is found, and
-// needs no index by time, which every commit would pay for. A row that is not there counts
+// needs no index by time, which every commit would pay for: about twenty reads by key in a log of a
+// million rows, in one round trip. A row that is not there counts
 // as one from before.
 func searchBefore(log, time, last string) string {
 	const middle = `(low + high + 1) / 2`

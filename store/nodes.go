@@ -19,7 +19,7 @@ import (
 // On Citus all rows of a client are on one node. A commit of one node's clients neither
 // waits for another node nor needs a two-phase commit, so callers batch by Node. A read over
 // all clients needs all nodes. While one is away, such a read asks each other node by itself
-// (ADR 0048).
+// (ADR 0071).
 
 var selectNodeOf = db.Define(db.SQL{Name: "citus.selectNodeOf",
 	Postgres: `SELECT coalesce(min(groupid), 0) FROM pg_dist_placement WHERE shardid = get_shard_id_for_distribution_column('clients', $1::bytea)`})

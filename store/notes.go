@@ -13,7 +13,8 @@ var insertNote = db.Define(db.SQL{Name: "notes.insert",
 var selectNotes = db.Define(db.SQL{Name: "notes.select",
 	SQLite: `SELECT id, actor, text, created_at FROM notes WHERE client_id = $1 AND subject_id = $2 ORDER BY created_at, id LIMIT $3`})
 
-// Note is what a person wrote about a payment or a payout.
+// Note is what a person wrote about a payment or a payout. The audit log has who wrote it and the
+// text's SHA-256, not the text, which may hold a phone number.
 type Note struct {
 	Ref       Ref     // of the payment or payout
 	ID        till.ID // chosen by the form: posted twice it is one note

@@ -10,6 +10,12 @@ import (
 	"till/internal/db"
 )
 
+// Payments have no index by phone: each create would pay for it. phone_index has 8 bytes of an HMAC
+// of each phone under a key of the installation's secret, and is filled behind the commits, in the
+// order of ids; a cursor per client says how far. Two numbers may have one mark, so whoever finds a
+// row compares its phone. What is younger than the cursor is found by a scan of bounded length. With
+// another secret the marks are useless: empty phone_index and phone_cursors, and they fill again.
+
 var selectClientsToIndex = db.Define(db.SQL{Name: "phones.selectClients",
 	SQLite: `SELECT h.client_id FROM client_heads h LEFT JOIN phone_cursors c ON c.client_id = h.client_id
 		WHERE h.client_id > $1 AND h.last_event > coalesce(c.log_end, 0) ORDER BY h.client_id LIMIT $2`})

@@ -11,6 +11,11 @@ import (
 	"till/ledger"
 )
 
+// A total that is not split into days is read from counters of whole UTC days, and from hours
+// only before the first and after the last of them: a month is up to 1 100 rows instead of 28 000.
+// The ends of a range are hours, so a zone that is off by half an hour sees days that begin on the
+// hour.
+
 // What is added up, as the column noun says it. A sum is of the hour in which the
 // wallet's line was written, and an hour that is over never changes again.
 const (

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	guide    = "../docs/guide/webhooks.md"
+	guide    = "../docs/guide/webhook-receivers.md"
 	examples = "../docs/guide/examples/webhooks"
 )
 

@@ -31,7 +31,10 @@ import (
 )
 
 // bundle is what 'till doctor --bundle' writes: what whoever helps needs to know, and
-// nothing about clients or persons.
+// nothing about clients or persons. Its parts have no client's text by construction; texts of the
+// configuration are shown only under keys of a short list, every other one as its length and a
+// digest under a salt that is new with each bundle, so that equal values can be seen to be equal
+// and none can be tried out. A part that cannot be read is replaced by the reason.
 type bundle struct {
 	path, admin      string
 	adminToken       string // the file of its token

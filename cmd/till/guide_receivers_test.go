@@ -20,7 +20,7 @@ import (
 
 const guideExamples = "../../docs/guide/examples/webhooks"
 
-// guideReceiver is how an example of docs/guide/webhooks.md is run. Its text is
+// guideReceiver is how an example of docs/guide/webhook-receivers.md is run. Its text is
 // the guide's: webhook's TestTheGuideShowsTheExamples holds them together.
 type guideReceiver struct {
 	program string // also its name

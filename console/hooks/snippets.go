@@ -2,7 +2,7 @@ package hooks
 
 import _ "embed"
 
-// How a receiver verifies a delivery, word for word from docs/guide/webhooks.md,
+// How a receiver verifies a delivery, word for word from docs/guide/webhook-receivers.md,
 // whose examples a test runs. The key is the secret's base64 after whsec_.
 var (
 	//go:embed snippet/verify.go.txt

@@ -9,7 +9,7 @@ import (
 // The snippets are those of the guide, whose programs are run.
 func TestSnippetsAreTheGuides(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../docs/guide/webhooks.md")
+	guide, err := os.ReadFile("../../docs/guide/webhook-receivers.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,11 @@ import (
 	"till/store"
 )
 
+// A search can be reloaded and sent to a colleague, so what was typed stands in the address. A phone
+// must not: addresses end up in logs, histories and chats. It is sealed under a key of the
+// installation's secret, bound to the merchant. A hash would not do: the numbers of a country can be
+// tried through in seconds. A token of another merchant or installation is not found.
+
 // maxQuery is the longest text that is looked for.
 const maxQuery = 200
 

@@ -19,6 +19,11 @@
 // an order, a try is one HTTP request. Amounts are texts in minor units, never
 // floats.
 //
+// No transport repeats a request by itself. Whether a refusal means that nothing
+// exists depends on the tries before it, so each request that left is counted: a
+// repeat that nobody saw could turn a lost answer into a refusal, and the shop
+// would ask the customer again with a new key.
+//
 // Start reading at [Teller]. The interface itself is described in
 // api/openapi.yaml, from which the types here are generated.
 package till

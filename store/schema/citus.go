@@ -10,7 +10,7 @@ import (
 	"till/internal/db"
 )
 
-// On Citus a table is in one of three places, which its columns decide (ADR 0045):
+// On Citus a table is in one of three places, which its columns decide (ADR 0071):
 //   - A table whose first column is client_id is distributed by it. All rows of a client
 //     are on one node.
 //   - The tables of legal moves, which never change, are copied to each node: foreign
