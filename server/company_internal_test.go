@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"till/config"
+	"till/operators"
 	"till/provider"
 	"till/provider/pawapay"
 	"till/store/storetest"
@@ -81,7 +82,7 @@ func (o *twoCompanies) start(more string) *Server {
 	}
 	c := Config{Database: filepath.Join(o.dir, "till.db"), Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Log: slog.New(slog.NewTextHandler(&o.log, nil))}
 	var err error
-	if c.Operators, err = config.Load(file, Builtin.Options()); err != nil {
+	if c.Operators, err = config.Load(file, operators.Builtin.Options()); err != nil {
 		o.t.Fatal(err)
 	}
 	s, err := New(o.t.Context(), c)
@@ -138,13 +139,11 @@ func (o *twoCompanies) knows(when string, p provider.Provider, q provider.Reques
 // doctor returns what 'till doctor' says about the payments or payouts of the connection.
 func (o *twoCompanies) doctor(s *Server, kind string) string {
 	o.t.Helper()
-	ops, err := OpenOperators(s.c.Operators, nil, s.credentials.deps)
+	found, err := Examine(o.t.Context(), Setup{Source: operators.Source{Database: s.c.Database, Config: filepath.Join(o.dir, "till.toml")}})
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	d := &doctor{}
-	d.examineConnection(o.t.Context(), s.store, ops, "pawapay")
-	for _, f := range d.All {
+	for _, f := range found.All {
 		if f.Name == "pawapay "+kind && f.Verdict == Wrong {
 			return f.Detail
 		}
@@ -179,7 +178,7 @@ func TestTheTokenOfAnotherCompanyProvesNothing(t *testing.T) {
 			o.lose.Store(false)
 
 			o.token(foreignToken)
-			s.credentials.look(t.Context(), true)
+			s.credentials.Look(t.Context(), true)
 			if said := `msg="credentials not taken" connection=pawapay error="the credentials are those of another account`; !strings.Contains(o.log.String(), said) {
 				t.Errorf("the log does not say %s\n%s", said, o.log.String())
 			}
@@ -187,7 +186,7 @@ func TestTheTokenOfAnotherCompanyProvesNothing(t *testing.T) {
 			o.untouched("after SIGHUP", q)
 			// Nor are they taken while nobody says whose they are.
 			o.silent.Store(true)
-			s.credentials.look(t.Context(), true)
+			s.credentials.Look(t.Context(), true)
 			o.silent.Store(false)
 			o.knows("after SIGHUP, while the operator does not tell", side(s), q)
 			s.close()
@@ -207,7 +206,7 @@ func TestTheTokenOfAnotherCompanyProvesNothing(t *testing.T) {
 			}
 			// The right token is taken without another restart.
 			o.token(ownToken)
-			s.credentials.look(t.Context(), true)
+			s.credentials.Look(t.Context(), true)
 			o.knows("with the right token", side(s), q)
 			s.close()
 

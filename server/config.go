@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"till/certificates"
 	"till/config"
 	"till/internal/trace"
+	"till/operators"
 	"till/provider"
 	"till/secret"
 	"till/store"
@@ -111,9 +111,9 @@ type Config struct {
 	WebhookProxy string
 
 	// Operators are the connections and routes of live clients; nil means none. Adapters
-	// open them; nil means Builtin.
+	// open them; nil means operators.Builtin.
 	Operators *config.File
-	Adapters  Adapters
+	Adapters  operators.Adapters
 
 	// DemoFile, if not "", requests a demo client, whose key is stored there.
 	DemoFile string
@@ -208,7 +208,7 @@ func (c *Config) setDefaults() error {
 		c.SecretFile = secret.File(c.Database)
 	}
 	if c.SandboxPath == "" {
-		c.SandboxPath = SandboxPath(c.Database)
+		c.SandboxPath = operators.SandboxPath(c.Database)
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -256,12 +256,4 @@ func (c *Config) checkBaseURL() error {
 	}
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
 	return nil
-}
-
-// SandboxPath returns the default path of the sandbox's book.
-func SandboxPath(database string) string {
-	if store.IsPostgres(database) {
-		return database
-	}
-	return filepath.Join(filepath.Dir(database), "sandbox.db")
 }

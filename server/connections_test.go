@@ -9,9 +9,14 @@ import (
 	"testing"
 
 	"till"
-	"till/config"
-	"till/internal/seal"
+	"till/operators"
+	"till/provider"
 )
+
+// otherAccount is another account under the sandbox's name.
+type otherAccount struct{ provider.Provider }
+
+func (otherAccount) Fingerprint() string { return "another account" }
 
 func TestAConnectionKeepsItsAccountWhilePaymentsAreOpen(t *testing.T) {
 	t.Parallel()
@@ -23,10 +28,13 @@ func TestAConnectionKeepsItsAccountWhilePaymentsAreOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := register(t.Context(), s.store, till.SandboxConnection, till.SubjectPayment, "another account"); err != nil {
+	register := func(p provider.Provider) error {
+		return operators.Register(t.Context(), s.store, map[string]provider.Provider{till.SandboxConnection: p}, nil)
+	}
+	if err := register(otherAccount{}); err != nil {
 		t.Fatalf("a change without open payments: %v", err)
 	}
-	if err := register(t.Context(), s.store, till.SandboxConnection, till.SubjectPayment, s.sandbox.Fingerprint()); err != nil {
+	if err := register(s.sandbox); err != nil {
 		t.Fatal(err)
 	}
 
@@ -40,34 +48,12 @@ func TestAConnectionKeepsItsAccountWhilePaymentsAreOpen(t *testing.T) {
 	if w.Code != http.StatusAccepted {
 		t.Fatalf("create: %d %s", w.Code, w.Body)
 	}
-	err = register(t.Context(), s.store, till.SandboxConnection, till.SubjectPayment, "another account")
+	err = register(otherAccount{})
 	if err == nil || !strings.Contains(err.Error(), "1 payments on the old one are still open") {
 		t.Errorf("a change with an open payment: got %v, want a refusal", err)
 	}
-	if err := register(t.Context(), s.store, till.SandboxConnection, till.SubjectPayment, s.sandbox.Fingerprint()); err != nil {
+	if err := register(s.sandbox); err != nil {
 		t.Errorf("no change: %v", err)
-	}
-}
-
-// A token is kept under a digest of the settings that it was fetched with:
-// those of another account, or another key, are others.
-func TestSettingsHaveADigest(t *testing.T) {
-	t.Parallel()
-	type settings struct{ Account, Key string }
-	of := func(operator string, s settings) string {
-		return settingsDigest([]byte("a secret"), &config.Connection{Operator: operator, Settings: &s})
-	}
-	one := of("bank", settings{"A-1", "key-canary"})
-	if one != of("bank", settings{"A-1", "key-canary"}) || strings.Contains(one, "canary") || len(one) != 16 {
-		t.Errorf("the digest is %q", one)
-	}
-	for _, other := range []string{of("bank", settings{"A-2", "key-canary"}), of("bank", settings{"A-1", "another"}), of("shop", settings{"A-1", "key-canary"})} {
-		if other == one {
-			t.Error("two connections share a digest")
-		}
-	}
-	if CallbackURL("x", "a", seal.Single([]byte("a secret for tests"))) == CallbackURL("x", "a", seal.Single([]byte("another secret for tests"))) {
-		t.Error("the address does not depend on the secret")
 	}
 }
 

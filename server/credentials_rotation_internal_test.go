@@ -16,6 +16,7 @@ import (
 
 	"till"
 	"till/config"
+	"till/operators"
 	"till/provider"
 	"till/provider/airtel"
 	"till/provider/mpesa"
@@ -143,7 +144,7 @@ func TestEveryOperatorsKeyIsRotated(t *testing.T) {
 	dir := t.TempDir()
 	var text strings.Builder
 	keys := map[string]*rotatedKey{}
-	for name := range Builtin {
+	for name := range operators.Builtin {
 		if simulatedOperators[name].open == nil {
 			t.Fatalf("%s has no simulator here", name)
 		}
@@ -154,7 +155,7 @@ func TestEveryOperatorsKeyIsRotated(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := Builtin.Options()
+	options := operators.Builtin.Options()
 	options.Env = simulatedSecrets
 	log := &lockedText{}
 	c := Config{Database: filepath.Join(dir, "till.db"), Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Log: slog.New(slog.NewTextHandler(log, nil))}
@@ -192,7 +193,7 @@ func (r *rotatedKey) rotate(s *Server) {
 	}
 	// A person asks for a key that the operator does not know: the one that works stays.
 	r.write("a-wrong-key-of-" + r.name)
-	s.credentials.look(ctx, true)
+	s.credentials.Look(ctx, true)
 	if result, err := p.Submit(ctx, r.request()); err != nil || result.Outcome != provider.Accepted {
 		t.Errorf("%s: after a wrong key was in the file: %+v, %v", r.name, result, err)
 	}
@@ -201,7 +202,7 @@ func (r *rotatedKey) rotate(s *Server) {
 		t.Fatalf("%s: with a key that is refused: %+v, %v", r.name, result, err)
 	}
 	r.write("the-second-key-of-" + r.name)
-	s.credentials.look(ctx, true)
+	s.credentials.Look(ctx, true)
 	if result, err := p.Submit(ctx, after); err != nil || result.Outcome != provider.Accepted {
 		t.Errorf("%s: with the second key: %+v, %v", r.name, result, err)
 	}

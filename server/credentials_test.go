@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"till/operators"
 	"till/provider/mtnmomo"
-	"till/server"
 )
 
 // An operator's key is rotated while the service runs: the operator refuses the old one,
@@ -55,7 +55,7 @@ countries = ["CG"]
 connections = ["mtn"]
 `)
 	c := testConfig(t)
-	if c.Operators, err = server.LoadConfig(filepath.Join(dir, "till.toml"), nil); err != nil {
+	if c.Operators, err = operators.LoadConfig(filepath.Join(dir, "till.toml"), nil); err != nil {
 		t.Fatal(err)
 	}
 	c.LiveDemoFile = filepath.Join(dir, "live-demo.json")

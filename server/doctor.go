@@ -14,6 +14,7 @@ import (
 	"till/internal/db/postgres"
 	"till/internal/db/sqlite"
 	"till/internal/system"
+	"till/operators"
 	"till/secret"
 	"till/store"
 )
@@ -21,26 +22,14 @@ import (
 // Setup says where an installation is and how it is served. What is "" is not known, and
 // not examined.
 type Setup struct {
-	Database   string // a SQLite file that exists, or the URL of a PostgreSQL
-	SecretFile string // "": the one beside a SQLite file, which is not compared with the database
-	Config     string // the file of connections and routes
-	Adapters   Adapters
-	BaseURL    string
-	Listen     string
+	operators.Source // a secret beside a SQLite file is not compared with the database
 
+	Listen         string
 	AdminListen    string
 	AdminTokenFile string
 
 	Certificate string              // a file in PEM, served by the server or by a proxy
 	Served      []ServedCertificate // without such a file, what the running server says of its own
-}
-
-// secretFile returns the file of the secret, "" if it is not known.
-func (s *Setup) secretFile() string {
-	if s.SecretFile == "" && !store.IsPostgres(s.Database) {
-		return secret.File(s.Database)
-	}
-	return s.SecretFile
 }
 
 // Severity is how bad a finding is.

@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"till/internal/system"
+	"till/operators"
 	"till/store"
 )
 
 // examineExposure reports what others can read, as a start of the server does.
 func (d *doctor) examineExposure(s *Setup) {
 	c := Config{
-		Database: s.Database, SandboxPath: SandboxPath(s.Database), SecretFile: s.secretFile(), Listen: s.Listen, BaseURL: s.BaseURL,
+		Database: s.Database, SandboxPath: operators.SandboxPath(s.Database), SecretFile: s.SecretPath(), Listen: s.Listen, BaseURL: s.BaseURL,
 		AdminListen: s.AdminListen, AdminTokenFile: s.AdminTokenFile,
 	}
 	found := map[string]string{}

@@ -3,47 +3,16 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
 	"till"
 	"till/config"
 	"till/internal/seal"
+	"till/operators"
 	"till/provider"
-	"till/secret"
 	"till/store"
-	"till/tokens"
 )
-
-// OpenOperators reads the setup's configuration and opens its connections on its database.
-// It uses the servers' shared tokens: some operators accept only the newest token.
-func (s *Setup) OpenOperators(ctx context.Context, db *store.Store) (*Operators, *seal.Ring, error) {
-	file, err := LoadConfig(s.Config, s.Adapters)
-	if err != nil {
-		return nil, nil, err
-	}
-	path := s.secretFile()
-	if path == "" {
-		return nil, nil, errors.New("name the file of the installation's secret with --secret-file")
-	}
-	ring, err := secret.OpenRing(ctx, db, path)
-	if err != nil {
-		return nil, nil, fmt.Errorf("the secret in %s: %w", path, err)
-	}
-	k, err := tokens.New(db, ring, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	deps := DepsOf(k, s.BaseURL, ring, slog.New(slog.DiscardHandler))
-	ops, err := OpenOperators(file, s.Adapters, deps)
-	return ops, ring, err
-}
-
-// testTimeout is how long an operator's test may take: a token alone can take
-// MTN 20 s.
-const testTimeout = 45 * time.Second
 
 // examineOperators tests each configured connection without moving money.
 func (d *doctor) examineOperators(ctx context.Context, s *Setup) error {
@@ -55,7 +24,7 @@ func (d *doctor) examineOperators(ctx context.Context, s *Setup) error {
 	if err := db.CheckSchema(ctx); err != nil {
 		return err
 	}
-	ops, ring, err := s.OpenOperators(ctx, db)
+	ops, ring, err := s.Open(ctx, db)
 	var wrong *config.Error
 	switch {
 	case errors.As(err, &wrong):
@@ -81,7 +50,7 @@ func (d *doctor) examineOperators(ctx context.Context, s *Setup) error {
 
 // examineConnection tests whether an operator accepts our credentials, for
 // payments and for payouts.
-func (d *doctor) examineConnection(ctx context.Context, db *store.Store, ops *Operators, name string) {
+func (d *doctor) examineConnection(ctx context.Context, db *store.Store, ops *operators.Operators, name string) {
 	for _, side := range []struct {
 		what string
 		kind till.SubjectKind
@@ -97,10 +66,10 @@ func (d *doctor) examineConnection(ctx context.Context, db *store.Store, ops *Op
 			continue
 		}
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(ctx, testTimeout)
+		ctx, cancel := context.WithTimeout(ctx, operators.TestTimeout)
 		err := tester.Test(ctx)
 		if err == nil {
-			err = examineCompany(ctx, db, name, side.kind, side.p)
+			err = operators.CheckCompany(ctx, db, name, side.kind, side.p)
 		}
 		cancel()
 		unproven, unknown := errors.AsType[provider.Unproven](err)
@@ -108,7 +77,7 @@ func (d *doctor) examineConnection(ctx context.Context, db *store.Store, ops *Op
 		case unknown:
 			d.add(what, Risky, "%s", Redact(string(unproven)))
 		case errors.Is(err, context.DeadlineExceeded):
-			d.add(what, Wrong, "the operator did not answer in %s: is its address right, and may this machine reach it?", testTimeout)
+			d.add(what, Wrong, "the operator did not answer in %s: is its address right, and may this machine reach it?", operators.TestTimeout)
 		case err != nil:
 			d.add(what, Wrong, "%s", Redact(err.Error()))
 		default:
@@ -119,10 +88,10 @@ func (d *doctor) examineConnection(ctx context.Context, db *store.Store, ops *Op
 
 // reportCallback reports the callback address to register at an operator, and
 // why callbacks cannot come.
-func (d *doctor) reportCallback(ops *Operators, c *config.Connection, baseURL string, ring *seal.Ring) {
+func (d *doctor) reportCallback(ops *operators.Operators, c *config.Connection, baseURL string, ring *seal.Ring) {
 	address := ""
 	if baseURL != "" {
-		address = CallbackURL(baseURL, c.Name, ring)
+		address = operators.CallbackURL(baseURL, c.Name, ring)
 	}
 	told := ""
 	for _, p := range []provider.Provider{ops.Payments[c.Name], ops.Payouts[c.Name]} {
@@ -136,14 +105,14 @@ func (d *doctor) reportCallback(ops *Operators, c *config.Connection, baseURL st
 		}
 	}
 	switch {
-	case !ops.called(c.Name):
+	case !ops.Called(c.Name):
 		return
 	case baseURL == "":
 		d.add(c.Name+" callbacks", Risky, "name the service's address with --base-url to see the one that the operator calls")
 	case strings.HasPrefix(baseURL, "http://"):
-		d.add(c.Name+" callbacks", Risky, "operators call HTTPS only; the address would be %s", CallbackURL(baseURL, c.Name, ring))
+		d.add(c.Name+" callbacks", Risky, "operators call HTTPS only; the address would be %s", operators.CallbackURL(baseURL, c.Name, ring))
 	default:
-		d.add(c.Name+" callbacks", Fine, "tell the operator to call %s", CallbackURL(baseURL, c.Name, ring))
+		d.add(c.Name+" callbacks", Fine, "tell the operator to call %s", operators.CallbackURL(baseURL, c.Name, ring))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"till/operators"
 	"till/provider/mpesa"
 	"till/provider/mtnmomo"
 )
@@ -68,7 +69,7 @@ func TestTheDoctorSaysOnlyWhatItKnowsOfOperators(t *testing.T) {
 	if err := os.WriteFile(config, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := Setup{Database: c.Database, Config: config, BaseURL: "https://pay.example.com/v1"}
+	o := Setup{Source: operators.Source{Database: c.Database, Config: config, BaseURL: "https://pay.example.com/v1"}}
 	wantFindings(t, &o, map[string]string{
 		"ok congo payments":       "the operator lets us in",
 		"ok congo payouts":        "the operator lets us in",

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"till"
+	"till/operators"
 	"till/store"
 )
 
@@ -18,7 +19,7 @@ const maxKeysRead = 1000
 // for payments, and for payouts if a client's key may create them. A method
 // without any route is a warning. A country without a route is not: an
 // operator of one country has many such.
-func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *Operators) error {
+func (d *doctor) examineRoutes(ctx context.Context, s *store.Store, ops *operators.Operators) error {
 	nowhere, partly := map[string]int{}, map[string]int{} // what is missing, and for how many clients
 	live := 0
 	err := s.EachClient(ctx, func(c *till.Client) (bool, error) {
@@ -74,7 +75,7 @@ func methodsInUse(ctx context.Context, s *store.Store, client till.ID) (methods 
 
 // routeGaps reports whether a client's payments or payouts of a method have a
 // route, and the countries of the method without one.
-func routeGaps(ops *Operators, client till.ID, kind till.SubjectKind, code string) (leads bool, gaps []string) {
+func routeGaps(ops *operators.Operators, client till.ID, kind till.SubjectKind, code string) (leads bool, gaps []string) {
 	m, ok := till.MethodOf(code)
 	if !ok {
 		return false, nil
@@ -103,7 +104,7 @@ func marketName(m *till.Method, k till.Market) string {
 // examineDeadEnds finds routes with countries that none of their connections
 // serves. A kind that none of them serves is no mistake: by default a route is
 // for both.
-func (d *doctor) examineDeadEnds(ops *Operators) {
+func (d *doctor) examineDeadEnds(ops *operators.Operators) {
 	for _, r := range ops.File.Routes {
 		m, ok := till.MethodOf(r.Method)
 		if !ok || !r.NamesCountries {

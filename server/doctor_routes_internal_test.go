@@ -8,6 +8,7 @@ import (
 	"till"
 	"till/account"
 	"till/config"
+	"till/operators"
 	"till/provider"
 	"till/store"
 )
@@ -69,13 +70,13 @@ func TestTheDoctorNamesEveryGap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := Builtin.Options()
+	o := operators.Builtin.Options()
 	o.Env = func(string) (string, bool) { return "x", true }
 	f, err := config.Parse("till.toml", []byte(gapped), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ops, err := OpenOperators(f, nil, func(*config.Connection) provider.Deps { return provider.Deps{Tokens: provider.MemoryTokens()} })
+	ops, err := operators.Open(f, nil, func(*config.Connection) provider.Deps { return provider.Deps{Tokens: provider.MemoryTokens()} })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/config"
+	"till/operators"
 	"till/provider"
 	"till/server"
 )
@@ -54,14 +55,14 @@ func TestAMethodOfTheConfigurationIsServed(t *testing.T) {
 // and one that serves a part of it is taken for that part.
 func TestARouteLeadsOnlyWhereItsConnectionServes(t *testing.T) {
 	t.Parallel()
-	open := func(routes string) (*server.Operators, error) {
-		o := server.Builtin.Options()
+	open := func(routes string) (*operators.Operators, error) {
+		o := operators.Builtin.Options()
 		o.Env = func(string) (string, bool) { return "x", true }
 		f, err := config.Parse("till.toml", []byte(mtnUganda+routes), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return server.OpenOperators(f, nil, func(*config.Connection) provider.Deps { return provider.Deps{Tokens: provider.MemoryTokens()} })
+		return operators.Open(f, nil, func(*config.Connection) provider.Deps { return provider.Deps{Tokens: provider.MemoryTokens()} })
 	}
 	for _, route := range []string{
 		"method = \"mtn_momo\"\ncountries = [\"CG\"]", "method = \"airtel_money\"\ncountries = [\"UG\"]", "method = \"mtn_momo\"\nkind = \"payout\"",

@@ -14,6 +14,7 @@ import (
 
 	"till"
 	"till/config"
+	"till/operators"
 	"till/provider"
 	"till/server"
 )
@@ -85,7 +86,7 @@ func (b *bank) Test(ctx context.Context) error {
 	return err
 }
 
-var banks = server.Adapters{"bank": server.AdapterOf(newBank)}
+var banks = operators.Adapters{"bank": operators.AdapterOf(newBank)}
 
 // withBank adds a configuration to a Config.
 func withBank(t testing.TB, c *server.Config, text string) error {
@@ -254,11 +255,11 @@ func TestLoadConfigReadsAFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := server.LoadConfig(path, banks)
+	f, err := operators.LoadConfig(path, banks)
 	if err != nil || f.Connections[0].Settings.(*bankConfig).PIN != "1234" {
 		t.Errorf("got %+v, %v", f, err)
 	}
-	if _, err := server.LoadConfig(path, server.Adapters{}); err == nil || !strings.Contains(fmt.Sprint(err), path+`:4: there is no operator "bank"; there are none`) {
+	if _, err := operators.LoadConfig(path, operators.Adapters{}); err == nil || !strings.Contains(fmt.Sprint(err), path+`:4: there is no operator "bank"; there are none`) {
 		t.Errorf("without the adapter: %v", err)
 	}
 }

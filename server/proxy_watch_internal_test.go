@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"till/config"
+	"till/operators"
 )
 
 // A start that others reach by HTTPS, and that names no proxy, tells once that there is one.
@@ -32,7 +33,7 @@ func TestAProxyThatIsNotNamedIsToldOnce(t *testing.T) {
 		{"TLS of our own", "https://pay.example.com/v1", nil, "cert.pem", true, 0, true},
 	} {
 		var log bytes.Buffer
-		s := &Server{c: Config{TLSCert: c.tls}, baseURL: c.base, operators: &Operators{File: &config.File{TrustedProxies: c.trusted}}, log: slog.New(slog.NewTextHandler(&log, nil))}
+		s := &Server{c: Config{TLSCert: c.tls}, baseURL: c.base, operators: &operators.Operators{File: &config.File{TrustedProxies: c.trusted}}, log: slog.New(slog.NewTextHandler(&log, nil))}
 		served := 0
 		h := s.watchForwarded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
 		for range 3 {
@@ -46,7 +47,7 @@ func TestAProxyThatIsNotNamedIsToldOnce(t *testing.T) {
 			t.Errorf("%s: told %d times, served %d", c.about, got, served)
 		}
 		d := &doctor{}
-		d.examineProxies(&Setup{BaseURL: c.base}, c.trusted)
+		d.examineProxies(&Setup{Source: operators.Source{BaseURL: c.base}}, c.trusted)
 		if warned := len(d.All) == 1 && d.All[0].Verdict == Risky; warned != c.doctor {
 			t.Errorf("%s: the doctor says %v", c.about, d.All)
 		}

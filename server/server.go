@@ -27,6 +27,7 @@ import (
 	"till/internal/trace"
 	"till/journal"
 	"till/meter"
+	"till/operators"
 	"till/payout"
 	"till/people"
 	"till/provider/sandbox"
@@ -49,7 +50,7 @@ type Server struct {
 	reloads      *loop.Waker         // a person asks to look at certificates now
 	reloadNow    atomic.Bool
 	pulses       *loop.Waker // what this instance holds has changed
-	credentials  *credentials
+	credentials  *operators.Credentials
 
 	store      *store.Store
 	secret     []byte // the root of ring
@@ -57,7 +58,7 @@ type Server struct {
 	sealKey    store.ChainKey
 	phoneKey   store.PhoneKey
 	sandbox    *sandbox.Operator
-	operators  *Operators
+	operators  *operators.Operators
 	collector  *collect.Collector
 	payouts    *payout.Disburser
 	accounts   *account.Accounts
@@ -231,7 +232,7 @@ func (s *Server) build(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	doors := s.operators.callbackPolicies(s.ring)
+	doors := s.callbackPolicies()
 	if s.sandbox != nil {
 		doors[till.SandboxConnection] = &api.CallbackPolicy{Claims: claimReaders(s.sandbox, s.sandbox.Payouts())}
 	}
@@ -357,8 +358,8 @@ func (s *Server) workers() map[string]func(context.Context) {
 	if s.people != nil {
 		w["people"] = s.people.Run
 	}
-	if len(s.credentials.accounts) > 0 {
-		w["credentials"] = s.credentials.run
+	if s.credentials.Any() {
+		w["credentials"] = s.credentials.Run
 	}
 	if s.c.Role.works() {
 		w["collector"] = s.collector.Run

@@ -81,8 +81,7 @@ func (s *Server) lookAtCertificates(ctx context.Context) {
 func (s *Server) Reload() {
 	s.reloadNow.Store(true)
 	s.reloads.Wake()
-	s.credentials.all.Store(true)
-	s.credentials.waker.Wake()
+	s.credentials.Reread()
 }
 
 // encrypted returns a listener that speaks TLS, or l itself if there is no certificate.

@@ -10,12 +10,12 @@ import (
 
 	"till/books"
 	"till/cmd/till/internal/cli"
-	"till/server"
+	"till/operators"
 	"till/store"
 )
 
 func newConnections() *cobra.Command {
-	var setup server.Setup
+	var source operators.Source
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "connections",
@@ -28,8 +28,8 @@ never used, and the addresses that operators call back.`,
 		Example: `  till connections --config till.toml`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.WithDatabase(cmd.Context(), setup.Database, func(s *store.Store) error {
-				list, err := server.ListConnections(cmd.Context(), s, &setup)
+			return cli.WithDatabase(cmd.Context(), source.Database, func(s *store.Store) error {
+				list, err := operators.ListConnections(cmd.Context(), s, &source)
 				if err != nil {
 					return err
 				}
@@ -37,9 +37,9 @@ never used, and the addresses that operators call back.`,
 			})
 		},
 	}
-	cli.AddDatabase(cmd, &setup.Database)
-	cmd.Flags().StringVar(&setup.SecretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
-	addOperatorFlags(cmd, &setup.Config, &setup.BaseURL)
+	cli.AddDatabase(cmd, &source.Database)
+	cmd.Flags().StringVar(&source.SecretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
+	addOperatorFlags(cmd, &source.Config, &source.BaseURL)
 	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
@@ -72,7 +72,7 @@ type operationJSON struct {
 	Milliseconds int64  `json:"milliseconds"` // a call that was answered, on average
 }
 
-func connectionOut(c *server.ConnectionStatus) *connectionJSON {
+func connectionOut(c *operators.ConnectionStatus) *connectionJSON {
 	out := &connectionJSON{Name: c.Name, Operator: cli.TextOrNull(c.Operator), Configured: c.Configured, Payments: c.Payments, Payouts: c.Payouts,
 		State: string(c.State), RetryAt: cli.TimeOrNull(c.RetryAt), Operations: []operationJSON{}, CallbackURL: cli.TextOrNull(c.CallbackURL), Case: cli.TextOrNull(c.Case)}
 	for _, o := range c.Operations {
@@ -99,7 +99,7 @@ func reportOperatorCases(cmd *cobra.Command, s *store.Store, asJSON bool) error 
 	return err
 }
 
-func printConnections(w io.Writer, list []*server.ConnectionStatus, asJSON bool) error {
+func printConnections(w io.Writer, list []*operators.ConnectionStatus, asJSON bool) error {
 	if asJSON {
 		items := make([]*connectionJSON, len(list))
 		for i, c := range list {

@@ -14,6 +14,7 @@ import (
 
 	"till"
 	"till/cmd/till/internal/cli"
+	"till/operators"
 	"till/server"
 	"till/store"
 	"till/webhook"
@@ -21,7 +22,7 @@ import (
 
 func newDev() *cobra.Command {
 	c := server.Config{Version: cli.VersionText(), Lease: stepLease}
-	var data, role, format, level, operators, faults string
+	var data, role, format, level, simulated, faults string
 	var asJSON, insecure, docs bool
 	var traces traceFlags
 	cmd := &cobra.Command{
@@ -57,8 +58,8 @@ that you see whether your program asks each customer once. The words are the fla
 			}
 			c.WebhookAllow = append(c.WebhookAllow, webhook.Loopback...) // the receiver being written is on this machine
 			var played simulatorServers
-			if operators != "" {
-				if played, err = simulateAll(cmd.Context(), operators, data, simulations, server.Builtin, &c); err != nil {
+			if simulated != "" {
+				if played, err = simulateAll(cmd.Context(), simulated, data, simulations, operators.Builtin, &c); err != nil {
 					return err
 				}
 				defer played.end()
@@ -95,7 +96,7 @@ that you see whether your program asks each customer once. The words are the fla
 	}
 	f := cmd.Flags()
 	f.StringVar(&data, "data", "./till-data", "the folder that holds the data")
-	f.StringVar(&operators, "operators", "", "'simulated' connects a live demo client to all simulated operators (default none)")
+	f.StringVar(&simulated, "operators", "", "'simulated' connects a live demo client to all simulated operators (default none)")
 	f.StringVar(&faults, "faults", "", "fail on purpose, as \"lose-answers=20% slow=2s:5%\" (default none)")
 	f.StringVar(&c.Listen, "listen", cli.DefaultListen, "address to serve the API on; port 0 takes a free one")
 	f.BoolVar(&insecure, "insecure-listen", false, "allow --listen on an address that other machines reach, in plain HTTP and with a demo key")

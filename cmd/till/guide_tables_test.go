@@ -16,8 +16,8 @@ import (
 	"till"
 	"till/api"
 	"till/cmd/till/internal/cli"
+	"till/operators"
 	"till/provider/sandbox"
-	"till/server"
 	"till/store"
 )
 
@@ -173,7 +173,7 @@ func TestTheGuideSaysWhenLateMoneyIsAskedFor(t *testing.T) {
 	k := &killing{t: t, dir: dir, database: database, book: dir + "/sandbox.db"}
 	k.start() // makes the database and the secret
 	err := cli.WithDatabase(t.Context(), database, func(s *store.Store) error {
-		ops, _, err := (&server.Setup{Database: database, Config: config}).OpenOperators(t.Context(), s)
+		ops, _, err := (&operators.Source{Database: database, Config: config}).Open(t.Context(), s)
 		if err != nil {
 			return err
 		}

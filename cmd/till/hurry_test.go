@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"till/cmd/till/internal/cli"
+	"till/operators"
 	"till/provider"
 	"till/provider/airtel"
 	"till/provider/mpesa"
 	"till/provider/mtnmomo"
 	"till/provider/pawapay"
-	"till/server"
 )
 
 // Operators take minutes where a test has seconds. Here the adapters of the
@@ -20,7 +20,7 @@ import (
 // found" for a proof after two seconds would charge customers twice.
 
 // hurriedAdapters are all that the program has.
-var hurriedAdapters = server.Adapters{
+var hurriedAdapters = operators.Adapters{
 	"mtnmomo": hurriedOf(mtnmomo.New),
 	"airtel":  hurriedOf(airtel.New),
 	"pawapay": hurriedOf(pawapay.New),
@@ -50,8 +50,8 @@ type operator interface {
 // hurriedAccount is one whose operator is quick.
 type hurriedAccount struct{ operator }
 
-func hurriedOf[C any, A operator](open func(C, provider.Deps) (A, error)) server.Adapter {
-	return server.AdapterOf(func(c C, d provider.Deps) (*hurriedAccount, error) {
+func hurriedOf[C any, A operator](open func(C, provider.Deps) (A, error)) operators.Adapter {
+	return operators.AdapterOf(func(c C, d provider.Deps) (*hurriedAccount, error) {
 		a, err := open(c, d)
 		return &hurriedAccount{a}, err
 	})

@@ -16,6 +16,7 @@ import (
 	"till"
 	"till/account"
 	"till/cmd/till/internal/cli"
+	"till/operators"
 	"till/provider"
 	"till/provider/simulator"
 	"till/server"
@@ -81,7 +82,7 @@ func (k *kiosk) Test(ctx context.Context) error {
 }
 
 var (
-	kiosks = server.Adapters{"kiosk": server.AdapterOf(newKiosk)}
+	kiosks = operators.Adapters{"kiosk": operators.AdapterOf(newKiosk)}
 	played = []simulation{{
 		name: "kiosk",
 		open: func(_ simulator.Faults, _, callbackURL string) (http.Handler, error) {
@@ -178,7 +179,7 @@ func TestSimulatedOperators(t *testing.T) {
 			}
 		}
 	}
-	o := server.Setup{Database: c.Database, Config: filepath.Join(dir, "good.toml"), BaseURL: "https://pay.example.com/v1", Adapters: kiosks}
+	o := server.Setup{Source: operators.Source{Database: c.Database, Config: filepath.Join(dir, "good.toml"), BaseURL: "https://pay.example.com/v1", Adapters: kiosks}}
 	wantFindings(t, o, map[string]string{
 		"ok kiosk payments":           "the operator lets us in",
 		"ok kiosk callbacks":          "tell the operator to call https://pay.example.com/v1/callbacks/kiosk/",
@@ -193,7 +194,7 @@ func TestSimulatedOperators(t *testing.T) {
 		"wrong kiosk payments":    "the kiosk does not take the key; ask its owner: it answers 401",
 		"warning kiosk callbacks": "operators call HTTPS only",
 	})
-	list(t, &o)
+	list(t, &o.Source)
 }
 
 // A second start finds the operators where they were, with what they remember:
@@ -226,10 +227,10 @@ func TestSimulatedOperatorsStayWhereTheyAre(t *testing.T) {
 	}
 }
 
-func list(t *testing.T, o *server.Setup) {
+func list(t *testing.T, o *operators.Source) {
 	t.Helper()
 	err := cli.WithDatabase(t.Context(), o.Database, func(s *store.Store) error {
-		list, err := server.ListConnections(t.Context(), s, o)
+		list, err := operators.ListConnections(t.Context(), s, o)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 
 	"till/books"
 	"till/cmd/till/internal/cli"
+	"till/operators"
 	"till/server"
 	"till/store"
 )
@@ -142,7 +143,7 @@ func (o *reconcileOptions) readMapping() (m books.Mapping, err error) {
 // configured returns the connection's statement settings of the configuration,
 // as TOML.
 func (o *reconcileOptions) configured() (string, error) {
-	file, err := server.LoadConfig(o.config, nil)
+	file, err := operators.LoadConfig(o.config, nil)
 	if err != nil {
 		return "", err
 	}

@@ -17,6 +17,7 @@ import (
 	"till/cmd/till/internal/cli"
 	"till/config"
 	"till/journal"
+	"till/operators"
 	"till/server"
 )
 
@@ -35,7 +36,7 @@ func newServe() *cobra.Command { return serveOf(nil) }
 
 // serveOf makes the command with other adapters than Builtin; nil means
 // Builtin.
-func serveOf(adapters server.Adapters) *cobra.Command {
+func serveOf(adapters operators.Adapters) *cobra.Command {
 	c := server.Config{Adapters: adapters, Version: cli.VersionText(), Lease: stepLease}
 	var role, format, level, configFile, consoleMode string
 	var logEnded string
@@ -71,7 +72,7 @@ operator serves test clients.`,
 				return fmt.Errorf("--console %q is not on or off", consoleMode)
 			}
 			if configFile != "" {
-				if c.Operators, err = server.LoadConfig(configFile, adapters); err != nil {
+				if c.Operators, err = operators.LoadConfig(configFile, adapters); err != nil {
 					return err
 				}
 				setLogLevel(logLevel, c.Operators.LogLevel, level)

@@ -20,6 +20,7 @@ import (
 
 	"till/cmd/till/internal/cli"
 	"till/config"
+	"till/operators"
 	"till/provider/airtel"
 	"till/provider/mpesa"
 	"till/provider/mtnmomo"
@@ -265,7 +266,7 @@ type simulatorServers []*simulatorServer
 // routes to a server's configuration. They open with begin, because only the
 // server knows their callback addresses. What they need after a restart is in
 // a folder.
-func simulateAll(ctx context.Context, how, folder string, all []simulation, adapters server.Adapters, c *server.Config) (out simulatorServers, err error) {
+func simulateAll(ctx context.Context, how, folder string, all []simulation, adapters operators.Adapters, c *server.Config) (out simulatorServers, err error) {
 	if how != "simulated" {
 		return nil, fmt.Errorf("--operators is simulated or nothing, not %q", how)
 	}

@@ -23,13 +23,13 @@ import (
 	"till/account"
 	"till/books"
 	"till/internal/seal"
+	"till/operators"
 	"till/provider/airtel"
 	"till/provider/mpesa"
 	"till/provider/mtnmomo"
 	"till/provider/pawapay"
 	"till/provider/simulator"
 	"till/secret"
-	"till/server"
 	"till/store"
 )
 
@@ -216,7 +216,7 @@ func (s *storm) open() {
 		s.t.Fatal(err)
 	}
 	for _, st := range s.stages {
-		if err := st.begin(simulator.Faults{}, "", server.CallbackURL("http://"+s.addr+"/v1", st.simulation.name, seal.Single(secret))); err != nil {
+		if err := st.begin(simulator.Faults{}, "", operators.CallbackURL("http://"+s.addr+"/v1", st.simulation.name, seal.Single(secret))); err != nil {
 			s.t.Fatal(err)
 		}
 	}

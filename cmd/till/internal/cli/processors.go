@@ -12,6 +12,7 @@ import (
 	"till/collect"
 	"till/engine"
 	"till/internal/seal"
+	"till/operators"
 	"till/payout"
 	"till/provider"
 	"till/provider/sandbox"
@@ -36,16 +37,16 @@ func WithProcessors(cmd *cobra.Command, s *store.Store, database, secretFile str
 	}
 	// The habits of the connection say when it is asked about again.
 	var in, out map[string]provider.Provider
-	if book := server.SandboxPath(database); store.IsPostgres(book) || Exists(book) {
+	if book := operators.SandboxPath(database); store.IsPostgres(book) || Exists(book) {
 		o, err := sandbox.Open(ctx, sandbox.Config{Path: book})
 		if err != nil {
 			return err
 		}
 		defer o.Close()
-		in, out = server.Connections(o), server.PayoutConnections(o)
+		in, out = operators.Connections(o), operators.PayoutConnections(o)
 	}
 	log := server.NewLogger(cmd.ErrOrStderr(), false, slog.LevelWarn)
-	c := engine.Config{Store: s, Secret: secret, Connections: in, Routes: engine.ByMode(server.Route), AcceptOnly: true, Log: log}
+	c := engine.Config{Store: s, Secret: secret, Connections: in, Routes: engine.ByMode(operators.Route), AcceptOnly: true, Log: log}
 	payments := collect.New(c)
 	c.Connections = out
 	d := Processors{payments, payout.New(c)}

@@ -1,9 +1,10 @@
-package server
+package operators
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -11,21 +12,28 @@ import (
 	"till/config"
 	"till/internal/loop"
 	"till/provider"
+	"till/store"
 )
 
 // rereadInterval is the shortest time between two reads of a connection's credentials.
 const rereadInterval = time.Minute
 
+// TestTimeout is how long an operator's test may take: a token alone can take
+// MTN 20 s.
+const TestTimeout = 45 * time.Second
+
 // maxReread is how long a look at all connections may take: each command has 10 s.
 const maxReread = 30 * time.Minute
 
-// credentials reads the credentials of connections again after an operator refused them.
+// Credentials reads the credentials of connections again after an operator refused them.
 // So rotating an operator's key needs no restart.
-type credentials struct {
-	s     *Server
-	deps  func(c *config.Connection) provider.Deps
-	waker *loop.Waker
-	all   atomic.Bool // a person asks to read all again
+type Credentials struct {
+	store    *store.Store
+	adapters Adapters
+	deps     func(c *config.Connection) provider.Deps
+	waker    *loop.Waker
+	all      atomic.Bool // a person asks to read all again
+	log      *slog.Logger
 
 	accounts []*liveAccount
 }
@@ -39,16 +47,19 @@ type liveAccount struct {
 }
 
 // companyOf returns what makes sure whose account a connection is, for payments and payouts.
-func (s *Server) companyOf(connection string, payments, payouts provider.Provider) (of, ofPayouts *company) {
-	return newCompany(s.store, s.log, connection, till.SubjectPayment, payments), newCompany(s.store, s.log, connection, till.SubjectPayout, payouts)
+func (k *Credentials) companyOf(connection string, payments, payouts provider.Provider) (of, ofPayouts *company) {
+	return newCompany(k.store, k.log, connection, till.SubjectPayment, payments), newCompany(k.store, k.log, connection, till.SubjectPayout, payouts)
 }
 
-// renew replaces the opened connections, whose credentials can be read again, by ones that
+// Renew replaces the opened connections, whose credentials can be read again, by ones that
 // notice a refusal; and those whose operator tells whose account it is by ones that ask.
-func (s *Server) renew(deps func(c *config.Connection) provider.Deps) {
-	k := &credentials{s: s, deps: deps, waker: loop.NewWaker()}
-	for _, c := range s.operators.File.Connections {
-		payments, payouts := s.companyOf(c.Name, s.operators.Payments[c.Name], s.operators.Payouts[c.Name])
+func (o *Operators) Renew(s *store.Store, a Adapters, deps func(c *config.Connection) provider.Deps, log *slog.Logger) *Credentials {
+	if a == nil {
+		a = Builtin
+	}
+	k := &Credentials{store: s, adapters: a, deps: deps, waker: loop.NewWaker(), log: log}
+	for _, c := range o.File.Connections {
+		payments, payouts := k.companyOf(c.Name, o.Payments[c.Name], o.Payouts[c.Name])
 		if !c.CanReread() && payments == nil && payouts == nil {
 			continue
 		}
@@ -58,30 +69,39 @@ func (s *Server) renew(deps func(c *config.Connection) provider.Deps) {
 				k.waker.Wake()
 			}
 		}
-		if p := s.operators.Payments[c.Name]; p != nil {
+		if p := o.Payments[c.Name]; p != nil {
 			a.payments = newRenewed(p, payments, note)
-			s.operators.Payments[c.Name] = a.payments.asProvider()
+			o.Payments[c.Name] = a.payments.asProvider()
 		}
-		if p := s.operators.Payouts[c.Name]; p != nil {
+		if p := o.Payouts[c.Name]; p != nil {
 			a.payouts = newRenewed(p, payouts, note)
-			s.operators.Payouts[c.Name] = a.payouts.asProvider()
+			o.Payouts[c.Name] = a.payouts.asProvider()
 		}
 		k.accounts = append(k.accounts, a)
 	}
-	s.credentials = k
+	return k
 }
 
-// run reads again what was refused, each connection at most once a minute.
-func (k *credentials) run(ctx context.Context) {
+// Any reports whether there are credentials that can change, or accounts to be confirmed.
+func (k *Credentials) Any() bool { return len(k.accounts) > 0 }
+
+// Reread makes Run read all credentials again at once.
+func (k *Credentials) Reread() {
+	k.all.Store(true)
+	k.waker.Wake()
+}
+
+// Run reads again what was refused, each connection at most once a minute.
+func (k *Credentials) Run(ctx context.Context) {
 	loop.Run(ctx, loop.Options{Interval: rereadInterval, MaxStep: maxReread, Wake: k.waker.C(), Step: func(ctx context.Context) time.Duration {
-		k.look(ctx, k.all.Swap(false))
+		k.Look(ctx, k.all.Swap(false))
 		return -1
 	}})
 }
 
-// look reads again the credentials that were refused, or all if a person asks. It asks first
+// Look reads again the credentials that were refused, or all if a person asks. It asks first
 // whose account the connections are, so that this is known before anything changes.
-func (k *credentials) look(ctx context.Context, all bool) {
+func (k *Credentials) Look(ctx context.Context, all bool) {
 	for _, a := range k.accounts {
 		a.payments.confirm(ctx)
 		a.payouts.confirm(ctx)
@@ -92,7 +112,7 @@ func (k *credentials) look(ctx context.Context, all bool) {
 		works := !a.refused.Swap(false)
 		a.readAt = time.Now()
 		if err := k.reread(ctx, a, works); err != nil {
-			k.s.log.Warn("credentials not taken", "connection", a.connection.Name, "error", err)
+			k.log.Warn("credentials not taken", "connection", a.connection.Name, "error", err)
 		}
 	}
 }
@@ -102,18 +122,14 @@ var errOtherAccount = errors.New("they are those of another account: payments un
 // reread reads a connection's credentials, and uses them from the next call on if they
 // changed. Calls under way go on with the old ones. While the old ones work, the operator
 // is asked first: a wrong file must not stop what runs.
-func (k *credentials) reread(ctx context.Context, a *liveAccount, works bool) error {
+func (k *Credentials) reread(ctx context.Context, a *liveAccount, works bool) error {
 	settings, changed, err := a.connection.Reread()
 	if err != nil || !changed {
 		return err
 	}
-	adapters := k.s.c.Adapters
-	if adapters == nil {
-		adapters = Builtin
-	}
 	c := *a.connection
 	c.Settings = settings
-	opened, err := adapters[c.Operator].open(settings, k.deps(&c))
+	opened, err := k.adapters[c.Operator].open(settings, k.deps(&c))
 	if err != nil {
 		return err
 	}
@@ -125,8 +141,8 @@ func (k *credentials) reread(ctx context.Context, a *liveAccount, works bool) er
 			return err
 		}
 	}
-	payments, payouts := k.s.companyOf(c.Name, opened.Payments(), opened.Payouts())
-	asking, cancel := context.WithTimeout(ctx, testTimeout)
+	payments, payouts := k.companyOf(c.Name, opened.Payments(), opened.Payouts())
+	asking, cancel := context.WithTimeout(ctx, TestTimeout)
 	defer cancel()
 	if err := errors.Join(payments.ask(asking), payouts.ask(asking)); err != nil {
 		return err
@@ -134,26 +150,26 @@ func (k *credentials) reread(ctx context.Context, a *liveAccount, works bool) er
 	a.payments.swap(opened.Payments(), payments)
 	a.payouts.swap(opened.Payouts(), payouts)
 	a.connection = &c
-	k.s.log.Info("credentials taken", "connection", c.Name)
+	k.log.Info("credentials taken", "connection", c.Name)
 	return nil
 }
 
 // try asks the operator whether it takes new credentials, without moving money. Only a
 // refusal is an error. If nobody knows, they are taken, and the log says so.
-func (k *credentials) try(ctx context.Context, connection string, providers ...provider.Provider) error {
+func (k *Credentials) try(ctx context.Context, connection string, providers ...provider.Provider) error {
 	for _, p := range providers {
 		tester, ok := p.(provider.Tester)
 		if !ok {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(ctx, testTimeout)
+		ctx, cancel := context.WithTimeout(ctx, TestTimeout)
 		err := tester.Test(ctx)
 		cancel()
 		switch _, unproven := errors.AsType[provider.Unproven](err); {
 		case errors.Is(err, provider.ErrCredentials):
 			return fmt.Errorf("the operator refuses them, and those from before stay in use: %w", err)
 		case err != nil && !unproven:
-			k.s.log.Warn("credentials not tested", "connection", connection, "error", err)
+			k.log.Warn("credentials not tested", "connection", connection, "error", err)
 		}
 	}
 	return nil
@@ -184,7 +200,7 @@ func (r *renewed) confirm(ctx context.Context) {
 	if r == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, testTimeout)
+	ctx, cancel := context.WithTimeout(ctx, TestTimeout)
 	defer cancel()
 	r.current.Load().company.confirm(ctx) // who sends then says why it cannot
 }

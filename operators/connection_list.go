@@ -1,4 +1,4 @@
-package server
+package operators
 
 import (
 	"cmp"
@@ -27,8 +27,8 @@ type ConnectionStatus struct {
 }
 
 // ListConnections returns how connections do, by name: those that were ever used or called
-// and, if the setup names a configuration, those that it has.
-func ListConnections(ctx context.Context, s *store.Store, setup *Setup) ([]*ConnectionStatus, error) {
+// and, if the source names a configuration, those that it has.
+func ListConnections(ctx context.Context, s *store.Store, source *Source) ([]*ConnectionStatus, error) {
 	by := map[string]*ConnectionStatus{}
 	of := func(name string) *ConnectionStatus {
 		if by[name] == nil {
@@ -46,8 +46,8 @@ func ListConnections(ctx context.Context, s *store.Store, setup *Setup) ([]*Conn
 	if err != nil {
 		return nil, err
 	}
-	if setup.Config != "" {
-		ops, ring, err := setup.OpenOperators(ctx, s)
+	if source.Config != "" {
+		ops, ring, err := source.Open(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -55,8 +55,8 @@ func ListConnections(ctx context.Context, s *store.Store, setup *Setup) ([]*Conn
 			c := of(f.Name)
 			c.Configured, c.Operator = true, f.Operator
 			c.Payments, c.Payouts = ops.Payments[f.Name] != nil, ops.Payouts[f.Name] != nil
-			if ops.called(f.Name) && setup.BaseURL != "" {
-				c.CallbackURL = CallbackURL(setup.BaseURL, f.Name, ring)
+			if ops.Called(f.Name) && source.BaseURL != "" {
+				c.CallbackURL = CallbackURL(source.BaseURL, f.Name, ring)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package server
+package operators
 
 import (
 	"context"
@@ -111,9 +111,9 @@ func compareCompany(ctx context.Context, tx *store.Tx, name, account, told strin
 	return false, nil
 }
 
-// examineCompany reports whether the account is of the company that the connection was used
+// CheckCompany reports whether the account is of the company that the connection was used
 // with.
-func examineCompany(ctx context.Context, db *store.Store, connection string, kind till.SubjectKind, p provider.Provider) error {
+func CheckCompany(ctx context.Context, db *store.Store, connection string, kind till.SubjectKind, p provider.Provider) error {
 	of, ok := p.(provider.CompanyReader)
 	if !ok {
 		return nil

@@ -1,10 +1,10 @@
-package server
+package operators
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"path/filepath"
 
 	"till"
 	"till/books"
@@ -18,26 +18,17 @@ func Connections(o *sandbox.Operator) map[string]provider.Provider {
 	return map[string]provider.Provider{till.SandboxConnection: o}
 }
 
-// connections returns this server's connections for payments.
-func (s *Server) connections() map[string]provider.Provider {
-	c := Connections(s.sandbox)
-	if s.c.Operator != nil {
-		c[till.SandboxConnection] = s.c.Operator
-	}
-	maps.Copy(c, s.operators.Payments)
-	return c
-}
-
 // PayoutConnections returns every connection that pays out, by name.
 func PayoutConnections(o *sandbox.Operator) map[string]provider.Provider {
 	return map[string]provider.Provider{till.SandboxConnection: o.Payouts()}
 }
 
-// payoutConnections returns this server's connections for payouts.
-func (s *Server) payoutConnections() map[string]provider.Provider {
-	c := PayoutConnections(s.sandbox)
-	maps.Copy(c, s.operators.Payouts)
-	return c
+// SandboxPath returns the default path of the sandbox's book.
+func SandboxPath(database string) string {
+	if store.IsPostgres(database) {
+		return database
+	}
+	return filepath.Join(filepath.Dir(database), "sandbox.db")
 }
 
 // Route chooses the connection of a new payment or payout without a configuration: the
@@ -49,16 +40,16 @@ func Route(mode till.Mode, _, _, _ string) string {
 	return ""
 }
 
-// registerConnections records which account each connection's name stands for. It rejects a
+// Register records which account each connection's name stands for. It rejects a
 // name that now stands for another account while payments or payouts on the old one are
 // open: they would be checked where nobody knows them.
-func (s *Server) registerConnections(ctx context.Context) error {
+func Register(ctx context.Context, s *store.Store, payments, payouts map[string]provider.Provider) error {
 	var errs []error
-	for name, p := range s.connections() {
-		errs = append(errs, register(ctx, s.store, name, till.SubjectPayment, p.Fingerprint()))
+	for name, p := range payments {
+		errs = append(errs, register(ctx, s, name, till.SubjectPayment, p.Fingerprint()))
 	}
-	for name, p := range s.payoutConnections() {
-		errs = append(errs, register(ctx, s.store, name, till.SubjectPayout, p.Fingerprint()))
+	for name, p := range payouts {
+		errs = append(errs, register(ctx, s, name, till.SubjectPayout, p.Fingerprint()))
 	}
 	return errors.Join(errs...)
 }

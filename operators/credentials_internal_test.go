@@ -1,4 +1,4 @@
-package server
+package operators
 
 import (
 	"context"
@@ -111,10 +111,10 @@ func TestARenewedProviderNotesErrors(t *testing.T) {
 func TestCredentialsAreReadAtMostOnceAMinute(t *testing.T) {
 	t.Parallel()
 	a := &liveAccount{connection: &config.Connection{Name: "mtn"}}
-	k := &credentials{accounts: []*liveAccount{a}}
+	k := &Credentials{accounts: []*liveAccount{a}}
 	read := func(all bool) bool {
 		a.refused.Store(true)
-		k.look(t.Context(), all)
+		k.Look(t.Context(), all)
 		return !a.refused.Load()
 	}
 	if !read(false) {
