@@ -10,16 +10,14 @@ import (
 	"till"
 	"till/books"
 	"till/cmd/till/internal/cli"
-	"till/store"
 )
 
 // maxReason is the longest reason of an adjustment, in characters.
 const maxReason = 255
 
 func newAdjust() *cobra.Command {
-	var client, currency, amount, id, database string
+	var currency, amount, id string
 	var a books.Adjustment
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "adjust",
 		Short: "Correct the balance of a client's wallet",
@@ -33,41 +31,31 @@ what the client owes.`,
 		Example: `  till adjust --client 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --id 6f1c1a52-0d0c-4d5a-9a62-51f9a6f0a3c1 \
     --amount -500 --currency XAF --reason "credited twice by mistake" --by "Awa N."`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if a.Client, err = cli.ParseID(client, "client"); err != nil {
-				return err
-			}
-			if a.ID, err = till.ParseID(id); err != nil || a.ID.IsZero() {
-				return fmt.Errorf("--id must be a UUID of your own, such as %s; the same id adjusts once", till.NewID(till.TimeOf(time.Now())))
-			}
-			if a.Amount, err = parseSigned(amount, currency); err != nil {
-				return err
-			}
-			if !cli.IsPlainLine(a.Reason, maxReason) {
-				return fmt.Errorf("--reason must say why, in at most %d characters", maxReason)
-			}
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				done, err := books.Adjust(cmd.Context(), s, a)
-				if err != nil {
-					return err
-				}
-				return printAdjusted(cmd, &done, asJSON)
-			})
-		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&client, "client", "", "the client's id (required)")
+	cli.AddClient(cmd, &a.Client, "the client's id (required)")
 	f.StringVar(&currency, "currency", "", "the wallet's currency (required)")
 	f.StringVar(&amount, "amount", "", "in minor units: 500 credits, -500 debits (required)")
 	f.StringVar(&a.Reason, "reason", "", "why, for the audit log; the client does not see it (required)")
 	cli.AddBy(cmd, &a.By, "the person who decides (required)")
 	f.StringVar(&id, "id", "", "a UUID of your own for this adjustment; the same id adjusts once (required)")
-	for _, name := range []string{"client", "currency", "amount", "reason", "by"} {
-		cmd.MarkFlagRequired(name)
-	}
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	cli.Require(cmd, "client", "currency", "amount", "reason", "by")
+	return cli.OnDatabase(cmd, func(c *cli.Call) (err error) {
+		if a.ID, err = till.ParseID(id); err != nil || a.ID.IsZero() {
+			return fmt.Errorf("--id must be a UUID of your own, such as %s; the same id adjusts once", till.NewID(till.TimeOf(time.Now())))
+		}
+		if a.Amount, err = parseSigned(amount, currency); err != nil {
+			return err
+		}
+		if !cli.IsPlainLine(a.Reason, maxReason) {
+			return fmt.Errorf("--reason must say why, in at most %d characters", maxReason)
+		}
+		done, err := books.Adjust(c.Context(), c.Store, a)
+		if err != nil {
+			return err
+		}
+		return printAdjusted(c, &done)
+	})
 }
 
 // parseSigned reads an amount with an optional minus sign. It rejects two
@@ -84,20 +72,12 @@ func parseSigned(text, currency string) (till.Money, error) {
 	return till.Money{Minor: minor, Currency: currency}, nil
 }
 
-func printAdjusted(cmd *cobra.Command, a *books.AdjustResult, asJSON bool) error {
-	w := cmd.OutOrStdout()
-	if asJSON {
-		return cli.PrintJSON(w, map[string]any{
-			"adjustment_id": a.ID.String(), "client_id": a.ClientID.String(), "transaction_id": a.EntryID.String(),
-			"amount": a.Amount.Value(), "currency": a.Amount.Currency, "created_at": a.CreatedAt.String(), "made_before": a.Before,
-			"balance": till.Money{Minor: a.Wallet.Balance}.Value(), "owed": till.Money{Minor: a.Wallet.Owed}.Value(),
-		})
-	}
+func printAdjusted(c *cli.Call, a *books.AdjustResult) error {
 	what := "made"
 	if a.Before {
 		what = "was made before, nothing was done now"
 	}
-	_, err := cli.Printf(w, "adjustment %s of %s %s: %s\nbalance %d %s, owed %d\n", a.ID, a.Amount.Value(), a.Amount.Currency, what,
-		a.Wallet.Balance, a.Amount.Currency, a.Wallet.Owed)
-	return err
+	return c.Say(cli.Object{"adjustment_id", a.ID, "amount", a.Amount.Value(), "balance", cli.Minor(a.Wallet.Balance), "client_id", a.ClientID,
+		"created_at", a.CreatedAt, "currency", a.Amount.Currency, "made_before", a.Before, "owed", cli.Minor(a.Wallet.Owed), "transaction_id", a.EntryID},
+		"adjustment %s of %s %s: %s\nbalance %d %s, owed %d\n", a.ID, a.Amount.Value(), a.Amount.Currency, what, a.Wallet.Balance, a.Amount.Currency, a.Wallet.Owed)
 }

@@ -15,9 +15,10 @@ import (
 )
 
 func newAudit() *cobra.Command {
-	var client, subject, database string
+	var client till.ID // unset: the house
+	var f books.AuditFilter
 	var span cli.Period
-	var asJSON, house bool
+	var house bool
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "List a client's audit log",
@@ -30,54 +31,36 @@ it to find out who did what, and when. With --json each row is a line of JSON.
 log that was rewritten as a whole, keep what 'till audit head' prints.`,
 		Example: `  till audit --client 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --from 2026-11-15 --zone Africa/Brazzaville`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			id, err := till.House, error(nil)
-			if !house {
-				if id, err = cli.ParseID(client, "client"); err != nil {
-					return err
-				}
-			}
-			var f books.AuditFilter
-			if subject != "" {
-				if f.Subject, err = cli.ParseID(subject, "payment, payout or endpoint"); err != nil {
-					return err
-				}
-			}
-			if f.From, f.To, err = span.Read(time.UTC); err != nil {
-				return err
-			}
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				w := bufio.NewWriter(cmd.OutOrStdout())
-				err := books.EachAudit(cmd.Context(), s, id, f, func(a *store.AuditRow) error {
-					if asJSON {
-						return cli.PrintJSON(w, auditOut(a))
-					}
-					_, err := cli.PrintLine(w, auditLine(a))
-					return err
-				})
-				if err != nil {
-					return err
-				}
-				return w.Flush()
-			})
-		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&client, "client", "", "the client's id")
-	f.BoolVar(&house, "house", false, "the house's own log instead of a client's")
-	f.StringVar(&subject, "subject", "", "only rows about this payment, payout or endpoint")
+	cli.AddClient(cmd, &client, "the client's id")
+	cmd.Flags().BoolVar(&house, "house", false, "the house's own log instead of a client's")
+	cli.AddAnyID(cmd, &f.Subject, "subject", "payment, payout or endpoint", "only rows about this payment, payout or endpoint")
 	cli.AddPeriod(cmd, &span, "only rows", "UTC")
 	cmd.MarkFlagsOneRequired("client", "house")
 	cmd.MarkFlagsMutuallyExclusive("client", "house")
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
 	cmd.AddCommand(newAuditHead())
-	return cmd
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		var err error
+		if f.From, f.To, err = span.Read(time.UTC); err != nil {
+			return err
+		}
+		w := bufio.NewWriter(c.OutOrStdout())
+		err = books.EachAudit(c.Context(), c.Store, client, f, func(a *store.AuditRow) error {
+			if c.JSON {
+				return cli.PrintJSON(w, auditObject(a))
+			}
+			_, err := cli.PrintLine(w, auditLine(a))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return w.Flush()
+	})
 }
 
 func newAuditHead() *cobra.Command {
-	var client, database string
-	var asJSON bool
+	var only till.ID
 	cmd := &cobra.Command{
 		Use:   "head",
 		Short: "Print the heads of the audit chains",
@@ -89,54 +72,31 @@ can change the database can change them.
 unchanged. The service also writes the heads into its log, once an hour.`,
 		Example: `  till audit head > heads.txt`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var only till.ID
-			var err error
-			if client != "" {
-				if only, err = cli.ParseID(client, "client"); err != nil {
-					return err
-				}
-			}
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				w := bufio.NewWriter(cmd.OutOrStdout())
-				err := books.EachHead(cmd.Context(), s, func(h books.AuditHead) bool {
-					switch {
-					case client != "" && h.Client != only:
-					case asJSON:
-						cli.PrintJSON(w, map[string]any{"client_id": h.Client.String(), "sequence": h.Sequence, "hash": hex.EncodeToString(h.Hash[:]), "head": h.String()})
-					default:
-						cli.PrintLine(w, h.String())
-					}
-					return true
-				})
-				if err != nil {
-					return err
-				}
-				return w.Flush() // also says what could not be written before
-			})
-		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "only this client, by its id (default all)")
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	cli.AddAnyClient(cmd, &only, "only this client, by its id (default all)")
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		w := bufio.NewWriter(c.OutOrStdout())
+		err := books.EachHead(c.Context(), c.Store, func(h books.AuditHead) bool {
+			switch {
+			case !only.IsZero() && h.Client != only:
+			case c.JSON:
+				cli.PrintJSON(w, cli.Object{"client_id", h.Client, "hash", hex.EncodeToString(h.Hash[:]), "head", h.String(), "sequence", h.Sequence})
+			default:
+				cli.PrintLine(w, h.String())
+			}
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		return w.Flush() // also says what could not be written before
+	})
 }
 
-// auditJSON is an audit row as the commands print it.
-type auditJSON struct {
-	Sequence  int64   `json:"sequence"`
-	At        string  `json:"at"`
-	Actor     string  `json:"actor"`
-	Action    string  `json:"action"`
-	SubjectID *string `json:"subject_id"`
-	Detail    string  `json:"detail"`
-	Cause     *string `json:"cause"`
-	Evidence  *string `json:"evidence"` // SHA-256
-}
-
-func auditOut(a *store.AuditRow) auditJSON {
-	return auditJSON{a.Sequence, a.At.String(), a.Actor, a.Action, cli.IDOrNull(a.SubjectID), a.Detail, cli.TextOrNull(a.Cause),
-		cli.TextOrNull(hex.EncodeToString(a.Evidence))}
+// auditObject is an audit row. The evidence is its SHA-256.
+func auditObject(a *store.AuditRow) cli.Object {
+	return cli.Object{"sequence", a.Sequence, "at", a.At, "actor", a.Actor, "action", a.Action, "subject_id", a.SubjectID, "detail", a.Detail,
+		"cause", cli.OrNull(a.Cause), "evidence", a.Evidence}
 }
 
 func auditLine(a *store.AuditRow) string {

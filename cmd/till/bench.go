@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -17,7 +16,6 @@ import (
 
 func newBench() *cobra.Command {
 	var l loadgen.Open
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure how fast a service answers under load",
@@ -30,26 +28,6 @@ each answer 202 is a new payment. Only a test client's key is accepted: a live
 client's payments would ask people for money.`,
 		Example: `  TILL_API_KEY=till_test_... till bench --rate 200 --duration 30s`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !strings.HasPrefix(l.APIKey, "till_test_") {
-				return errors.New("--api-key must be the key of a test client (till_test_...)")
-			}
-			l.Progress = func(r loadgen.OpenResult) {
-				cli.Printf(cmd.ErrOrStderr(), "%3.0f s  %d of %d accepted  %.0f/s  p50 %s  p99 %s%s\n", r.Elapsed.Seconds(),
-					r.Accepted, r.Due, r.Rate(), round(r.Latency.Quantile(0.5)), round(r.Latency.Quantile(0.99)), failures(&r))
-			}
-			r, err := l.Run(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if err := printBench(cmd.OutOrStdout(), &l, r, asJSON); err != nil {
-				return err
-			}
-			if r.Accepted < r.Due {
-				return cli.ErrProblems
-			}
-			return nil
-		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.BaseURL, "base-url", "http://"+cli.DefaultListen+"/v1", "the URL of the API, ending in /v1")
@@ -57,8 +35,20 @@ client's payments would ask people for money.`,
 	f.Float64Var(&l.Rate, "rate", 100, fmt.Sprintf("requests per second, at most %d", loadgen.MaxRate))
 	f.DurationVar(&l.Duration, "duration", 10*time.Second, fmt.Sprintf("how long the load lasts, at most %v", loadgen.MaxTime))
 	f.IntVar(&l.Connections, "connections", 64, fmt.Sprintf("how many connections to use, at most %d", loadgen.MaxConnections))
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return cli.Run(cmd, func(c *cli.Call) error {
+		if !strings.HasPrefix(l.APIKey, "till_test_") {
+			return errors.New("--api-key must be the key of a test client (till_test_...)")
+		}
+		l.Progress = func(r loadgen.OpenResult) {
+			cli.Printf(c.ErrOrStderr(), "%3.0f s  %d of %d accepted  %.0f/s  p50 %s  p99 %s%s\n", r.Elapsed.Seconds(),
+				r.Accepted, r.Due, r.Rate(), round(r.Latency.Quantile(0.5)), round(r.Latency.Quantile(0.99)), failures(&r))
+		}
+		r, err := l.Run(c.Context())
+		if err != nil {
+			return err
+		}
+		return cli.Problems(printBench(c, &l, r), r.Accepted < r.Due)
+	})
 }
 
 // benchQuantiles are the percentiles that are shown.
@@ -67,24 +57,13 @@ var benchQuantiles = []struct {
 	q    float64
 }{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}}
 
-func printBench(w io.Writer, l *loadgen.Open, r *loadgen.OpenResult, asJSON bool) error {
-	if asJSON {
-		latency := map[string]float64{"max": millis(r.Latency.Max)}
-		for _, p := range benchQuantiles {
-			latency[p.name] = millis(r.Latency.Quantile(p.q))
-		}
-		return cli.PrintJSON(w, struct {
-			Rate      float64            `json:"rate"`
-			Achieved  float64            `json:"achieved_rate"`
-			Seconds   float64            `json:"seconds"`
-			Due       int64              `json:"due"`
-			Sent      int64              `json:"sent"`
-			Accepted  int64              `json:"accepted"`
-			Failures  map[string]int64   `json:"failures"`
-			LatencyMs map[string]float64 `json:"latency_ms"`
-		}{l.Rate, r.Rate(), r.Elapsed.Seconds(), r.Due, r.Sent, r.Accepted, r.Failures, latency})
+func printBench(c *cli.Call, l *loadgen.Open, r *loadgen.OpenResult) error {
+	latency := map[string]float64{"max": millis(r.Latency.Max)}
+	for _, p := range benchQuantiles {
+		latency[p.name] = millis(r.Latency.Quantile(p.q))
 	}
-	return cli.Table(w, func(row func(...any)) {
+	return c.Lines(cli.Object{"rate", l.Rate, "achieved_rate", r.Rate(), "seconds", r.Elapsed.Seconds(), "due", r.Due, "sent", r.Sent, "accepted", r.Accepted,
+		"failures", r.Failures, "latency_ms", latency}, func(row func(...any)) {
 		row("due", fmt.Sprintf("%s, %g per second over %s", cli.Count(r.Due, "request", "requests"), l.Rate, cli.Count(l.Connections, "connection", "connections")))
 		row("accepted", fmt.Sprintf("%d, %.1f per second", r.Accepted, r.Rate()))
 		for _, status := range slices.Sorted(maps.Keys(r.Failures)) {

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"till"
 	"till/books"
@@ -12,83 +11,17 @@ import (
 	"till/store"
 )
 
-// caseDetailJSON is a case with its evidence as the command prints it. Phone numbers
-// are masked.
-type caseDetailJSON struct {
-	caseJSON
-	Stands       *string           `json:"cause_stands"`
-	Payment      *subjectJSON      `json:"payment"`
-	Payout       *subjectJSON      `json:"payout"`
-	Endpoint     json.RawMessage   `json:"webhook_endpoint"`
-	Attempts     []attemptJSON     `json:"attempts"`
-	Events       []eventJSON       `json:"events"`
-	Transactions []json.RawMessage `json:"transactions"`
-	Aside        *cli.Money        `json:"put_aside"`
-	Audit        []auditJSON       `json:"audit"`
-	Others       []caseJSON        `json:"other_cases"`
+// subjectObject is a payment or payout as a case shows it. The phone number is masked.
+func subjectObject(name string, id till.ID, p store.Subject) cli.Object {
+	return cli.Object{name, id, "status", p.Status, "resolution", p.Resolution.State, "value", p.Amount.Value(), "currency", p.Amount.Currency,
+		"fee", cli.Minor(p.Fee), "method", p.Method, "country", p.Country, "phone", till.MaskPhone(p.Phone),
+		"connection", p.Connection, "reference", cli.OrNull(p.Reference), "provider_reference", cli.OrNull(*p.ProviderReference),
+		"failure_reason", cli.OrNull(*p.FailureReason), "created_at", p.CreatedAt, "updated_at", *p.UpdatedAt,
+		"expires_at", p.ExpiresAt, "next_check_at", p.Resolution.NextCheckAt}
 }
 
-// subjectJSON is a payment or payout as a case shows it.
-type subjectJSON struct {
-	PaymentID         string  `json:"payment_id,omitempty"`
-	PayoutID          string  `json:"payout_id,omitempty"`
-	Status            string  `json:"status"`
-	Resolution        string  `json:"resolution"`
-	Value             string  `json:"value"`
-	Currency          string  `json:"currency"`
-	Fee               string  `json:"fee"`
-	Method            string  `json:"method"`
-	Country           string  `json:"country"`
-	Phone             string  `json:"phone"`
-	Connection        string  `json:"connection"`
-	Reference         *string `json:"reference"`
-	ProviderReference *string `json:"provider_reference"`
-	FailureReason     *string `json:"failure_reason"`
-	CreatedAt         string  `json:"created_at"`
-	UpdatedAt         string  `json:"updated_at"`
-	ExpiresAt         string  `json:"expires_at"`
-	NextCheckAt       *string `json:"next_check_at"`
-}
-
-type eventJSON struct {
-	Sequence  int64  `json:"sequence"`
-	Kind      string `json:"kind"`
-	CreatedAt string `json:"created_at"`
-}
-
-func paymentOut(p *store.PaymentRow) *subjectJSON {
-	if p == nil {
-		return nil
-	}
-	out := subjectOut(p.Subject())
-	out.PaymentID = p.ID.String()
-	return out
-}
-
-func payoutOut(p *store.PayoutRow) *subjectJSON {
-	if p == nil {
-		return nil
-	}
-	out := subjectOut(p.Subject())
-	out.PayoutID = p.ID.String()
-	return out
-}
-
-func subjectOut(p store.Subject) *subjectJSON {
-	return &subjectJSON{
-		Status: p.Status, Resolution: string(p.Resolution.State), Value: p.Amount.Value(), Currency: p.Amount.Currency,
-		Fee: till.Money{Minor: p.Fee, Currency: p.Amount.Currency}.Value(), Method: p.Method, Country: p.Country, Phone: till.MaskPhone(p.Phone),
-		Connection: p.Connection, Reference: cli.TextOrNull(p.Reference), ProviderReference: cli.TextOrNull(*p.ProviderReference),
-		FailureReason: cli.TextOrNull(string(*p.FailureReason)), CreatedAt: p.CreatedAt.String(), UpdatedAt: p.UpdatedAt.String(),
-		ExpiresAt: p.ExpiresAt.String(), NextCheckAt: cli.TimeOrNull(p.Resolution.NextCheckAt),
-	}
-}
-
-func printCaseDetail(w io.Writer, f *books.CaseDetail, asJSON bool) error {
-	if asJSON {
-		return cli.PrintJSON(w, caseDetailOut(f))
-	}
-	return cli.Table(w, func(row func(...any)) {
+func printCaseDetail(c *cli.Call, f *books.CaseDetail) error {
+	return c.Lines(caseDetailObject(f), func(row func(...any)) {
 		row("case", f.ID)
 		row("client", f.ClientID)
 		row("kind", f.Kind)
@@ -145,27 +78,30 @@ func subjectFieldRows(p store.Subject, row func(...any)) {
 	row("next check", cli.TimeOr(p.Resolution.NextCheckAt, "-"))
 }
 
-func caseDetailOut(f *books.CaseDetail) *caseDetailJSON {
-	out := &caseDetailJSON{
-		caseJSON: caseOut(f.Case), Stands: cli.TextOrNull(f.RemainingCause), Payment: paymentOut(f.Payment), Payout: payoutOut(f.Payout), Attempts: attemptsOut(f.Attempts),
-		Aside: cli.MoneyOrNull(f.Suspended), Events: []eventJSON{}, Transactions: []json.RawMessage{}, Audit: []auditJSON{}, Others: []caseJSON{},
+func caseDetailObject(f *books.CaseDetail) cli.Object {
+	var payment, payout, endpoint any
+	if p := f.Payment; p != nil {
+		payment = subjectObject("payment_id", p.ID, p.Subject())
+	}
+	if p := f.Payout; p != nil {
+		payout = subjectObject("payout_id", p.ID, p.Subject())
 	}
 	if f.Endpoint != nil {
-		out.Endpoint = append(f.Endpoint.AppendJSON(nil), '}')
+		endpoint = json.RawMessage(append(f.Endpoint.AppendJSON(nil), '}'))
 	}
-	for _, e := range f.Events {
-		out.Events = append(out.Events, eventJSON{e.Sequence, string(e.Kind), e.CreatedAt.String()})
-	}
-	for _, t := range f.Transactions {
-		out.Transactions = append(out.Transactions, transactionOut(t))
-	}
-	for _, a := range f.Audit {
-		out.Audit = append(out.Audit, auditOut(a))
-	}
-	for _, c := range f.Others {
-		out.Others = append(out.Others, caseOut(c))
+	return caseObject(f.Case).With("cause_stands", cli.OrNull(f.RemainingCause), "payment", payment, "payout", payout, "webhook_endpoint", endpoint,
+		"attempts", cli.Objects(f.Attempts, attemptObject), "events", cli.Objects(f.Events, eventObject), "transactions", transactionsJSON(f.Transactions),
+		"put_aside", f.Suspended, "audit", cli.Objects(f.Audit, auditObject), "other_cases", cli.Objects(f.Others, caseObject))
+}
+
+func eventObject(e *store.EventRow) cli.Object {
+	return cli.Object{"sequence", e.Sequence, "kind", e.Kind, "created_at", e.CreatedAt}
+}
+
+func transactionsJSON(all []*ledger.Transaction) []json.RawMessage {
+	out := make([]json.RawMessage, len(all))
+	for i, t := range all {
+		out[i] = books.AppendTransaction(nil, t)
 	}
 	return out
 }
-
-func transactionOut(t *ledger.Transaction) json.RawMessage { return books.AppendTransaction(nil, t) }

@@ -1,12 +1,7 @@
 package main
 
 import (
-	"context"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,15 +10,13 @@ import (
 	"till/books"
 	"till/cmd/till/internal/cli"
 	"till/engine"
-	"till/server"
 	"till/store"
 	"till/webhook"
 )
 
 func newCases() *cobra.Command {
-	var database, client, kind, after string
-	var closed, all, asJSON bool
-	var limit int
+	var f store.CaseFilter
+	var after string
 	cmd := &cobra.Command{
 		Use:     "cases",
 		Aliases: []string{"case"},
@@ -39,53 +32,35 @@ connection are printed first; with --json they are in 'till connections'.`,
 		Example: `  till cases --kind late_money
   till cases show 0197a3d2-6c31-7e22-9d5f-1bac8d7e6f50`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			f := store.CaseFilter{Kind: kind, Closed: closed, All: all, Limit: limit}
-			if limit < 1 || limit > books.MaxCases {
-				return fmt.Errorf("--limit is from 1 to %d", books.MaxCases)
-			}
-			if kind != "" && !slices.Contains(caseKinds, kind) {
-				return errors.New("--kind is one of: " + strings.Join(caseKinds, ", "))
-			}
-			if client != "" {
-				var err error
-				if f.Client, err = cli.ParseID(client, "client"); err != nil {
-					return err
-				}
-			}
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				if err := findAfter(cmd.Context(), s, after, &f); err != nil {
-					return err
-				}
-				cases, err := books.Cases(cmd.Context(), s, f)
-				if err != nil {
-					return err
-				}
-				if len(cases) == limit {
-					cli.Printf(cmd.ErrOrStderr(), "till: %s shown; those after: --after %s\n", cli.Count(limit, "case is", "cases are"), cases[limit-1].ID)
-				}
-				if err := reportOperatorCases(cmd, s, asJSON); err != nil {
-					return err
-				}
-				if err := reportStrays(cmd, s); err != nil {
-					return err
-				}
-				return printCases(cmd.OutOrStdout(), cases, asJSON)
-			})
-		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&client, "client", "", "only this client, by its id (default all)")
-	f.StringVar(&kind, "kind", "", "only this kind, for example late_money (default all)")
-	f.BoolVar(&closed, "closed", false, "list closed cases, newest first")
-	f.BoolVar(&all, "all", false, "list open and closed cases, newest first")
-	f.IntVar(&limit, "limit", 200, fmt.Sprintf("how many to list, at most %d", books.MaxCases))
-	f.StringVar(&after, "after", "", "list from after this case: the last id of the page before")
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
+	flags := cmd.Flags()
+	cli.AddAnyClient(cmd, &f.Client, "only this client, by its id (default all)")
+	cli.AddChoice(cmd, &f.Kind, "kind", caseKinds, "only this kind, for example late_money (default all)")
+	flags.BoolVar(&f.Closed, "closed", false, "list closed cases, newest first")
+	flags.BoolVar(&f.All, "all", false, "list open and closed cases, newest first")
+	cli.AddLimit(cmd, &f.Limit, books.MaxCases, "how many to list")
+	flags.StringVar(&after, "after", "", "list from after this case: the last id of the page before")
 	cmd.MarkFlagsMutuallyExclusive("closed", "all")
 	cmd.AddCommand(newCaseShow(), newCaseResolve())
-	return cmd
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		if err := findAfter(c, after, &f); err != nil {
+			return err
+		}
+		cases, err := books.Cases(c.Context(), c.Store, f)
+		if err != nil {
+			return err
+		}
+		if len(cases) == f.Limit {
+			c.Note("%s shown; those after: --after %s", cli.Count(f.Limit, "case is", "cases are"), cases[f.Limit-1].ID)
+		}
+		if err := reportOperatorCases(c); err != nil {
+			return err
+		}
+		if err := reportStrays(c); err != nil {
+			return err
+		}
+		return cli.List(c, cases, caseObject, caseColumns)
+	})
 }
 
 // caseKinds lists all kinds of cases, so that a typing mistake is an error and
@@ -96,7 +71,7 @@ var caseKinds = []string{
 }
 
 // findAfter reads the case that a page begins after.
-func findAfter(ctx context.Context, s *store.Store, text string, f *store.CaseFilter) error {
+func findAfter(c *cli.Call, text string, f *store.CaseFilter) error {
 	if text == "" {
 		return nil
 	}
@@ -104,72 +79,42 @@ func findAfter(ctx context.Context, s *store.Store, text string, f *store.CaseFi
 	if err != nil {
 		return err
 	}
-	return s.View(ctx, func(tx *store.Tx) error {
-		if f.After, err = tx.Case(ctx, id); err == nil && f.After == nil {
+	return c.View(func(tx *store.Tx) error {
+		if f.After, err = tx.Case(c.Context(), id); err == nil && f.After == nil {
 			err = till.Errorf(till.CodeNotFound, "there is no such case")
 		}
 		return err
 	})
 }
 
-// caseJSON is a case as the command prints it.
-type caseJSON struct {
-	CaseID    string  `json:"case_id"`
-	ClientID  string  `json:"client_id"`
-	SubjectID string  `json:"subject_id"`
-	PaymentID *string `json:"payment_id"` // the subject, unless it is a payout or an endpoint
-	PayoutID  *string `json:"payout_id"`
-	Kind      string  `json:"kind"`
-	Detail    string  `json:"detail"`
-	OpenedAt  string  `json:"opened_at"`
-	ClosedAt  *string `json:"closed_at"`
-	ClosedBy  *string `json:"closed_by"`
-	Reason    *string `json:"reason"`
-	Evidence  *string `json:"evidence"` // SHA-256
-}
-
-func caseOut(c *store.Case) caseJSON {
-	out := caseJSON{
-		CaseID: c.ID.String(), ClientID: c.ClientID.String(), SubjectID: c.SubjectID.String(), Kind: c.Kind, Detail: c.Detail,
-		OpenedAt: c.OpenedAt.String(), ClosedAt: cli.TimeOrNull(c.ClosedAt), ClosedBy: cli.TextOrNull(c.ClosedBy), Reason: cli.TextOrNull(c.Reason),
-		Evidence: cli.TextOrNull(hex.EncodeToString(c.Evidence)),
-	}
+// caseObject is a case as commands print it: with the payment or payout that it is about, or
+// none if it is about an endpoint. The evidence is its SHA-256.
+func caseObject(x *store.Case) cli.Object {
+	var payment, payout any
 	switch {
-	case c.Payout:
-		out.PayoutID = &out.SubjectID
-	case !strings.HasPrefix(c.Kind, "endpoint_"):
-		out.PaymentID = &out.SubjectID
+	case x.Payout:
+		payout = x.SubjectID.String()
+	case !strings.HasPrefix(x.Kind, "endpoint_"):
+		payment = x.SubjectID.String()
 	}
-	return out
+	return cli.Object{"case_id", x.ID, "client_id", x.ClientID, "subject_id", x.SubjectID.String(), "payment_id", payment, "payout_id", payout,
+		"kind", x.Kind, "detail", x.Detail, "opened_at", x.OpenedAt, "closed_at", x.ClosedAt, "closed_by", cli.OrNull(x.ClosedBy),
+		"reason", cli.OrNull(x.Reason), "evidence", x.Evidence}
 }
 
-func printCases(w io.Writer, cases []*store.Case, asJSON bool) error {
-	if asJSON {
-		items := make([]caseJSON, len(cases))
-		for i, c := range cases {
-			items[i] = caseOut(c)
+var caseColumns = cli.Columns[*store.Case]{
+	None:  "There are no cases.",
+	Heads: []any{"CASE", "OPENED", "CLOSED", "KIND", "ABOUT", "WHAT"},
+	Row: func(x *store.Case) []any {
+		about := x.SubjectID.String()
+		if x.Payout {
+			about = "payout " + about
 		}
-		return cli.PrintJSON(w, map[string]any{"items": items})
-	}
-	if len(cases) == 0 {
-		_, err := cli.PrintLine(w, "There are no cases.")
-		return err
-	}
-	return cli.Table(w, func(row func(...any)) {
-		row("CASE", "OPENED", "CLOSED", "KIND", "ABOUT", "WHAT")
-		for _, c := range cases {
-			about := c.SubjectID.String()
-			if c.Payout {
-				about = "payout " + about
-			}
-			row(c.ID, c.OpenedAt, cli.TimeOr(c.ClosedAt, "-"), c.Kind, about, c.Detail)
-		}
-	})
+		return []any{x.ID, x.OpenedAt, x.ClosedAt, x.Kind, about, x.Detail}
+	},
 }
 
 func newCaseShow() *cobra.Command {
-	var database string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a case with its evidence",
@@ -177,29 +122,18 @@ func newCaseShow() *cobra.Command {
 operator, the events, the transactions and the audit log. Use it before you
 decide.`,
 		Example: `  till cases show 0197a3d2-6c31-7e22-9d5f-1bac8d7e6f50`,
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := cli.ParseID(args[0], "case")
-			if err != nil {
-				return err
-			}
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				f, err := books.CaseDetailOf(cmd.Context(), s, id)
-				if err != nil {
-					return err
-				}
-				return printCaseDetail(cmd.OutOrStdout(), f, asJSON)
-			})
-		},
 	}
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return cli.OnID(cmd, "case", func(c *cli.Call) error {
+		f, err := books.CaseDetailOf(c.Context(), c.Store, c.ID)
+		if err != nil {
+			return err
+		}
+		return printCaseDetail(c, f)
+	})
 }
 
 func newCaseResolve() *cobra.Command {
-	var database, reason, by, evidence string
-	var asJSON bool
+	var reason, by, evidence string
 	cmd := &cobra.Command{
 		Use:   "resolve ID",
 		Short: "Close a case with a reason",
@@ -207,52 +141,30 @@ func newCaseResolve() *cobra.Command {
 ends; 'till payment resolve' and 'till payout resolve' end a payment or payout.
 If the cause of the case is still there, the case opens again.`,
 		Example: `  till cases resolve 0197a3d2-6c31-7e22-9d5f-1bac8d7e6f50 --reason "customer was refunded" --by "Awa N."`,
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := cli.ParseID(args[0], "case")
+	}
+	f := cmd.Flags()
+	cli.AddReason(cmd, &reason, "how the case ended (required)")
+	cli.AddBy(cmd, &by, "the person who decides (required)")
+	f.StringVar(&evidence, "evidence", "", "the file with the evidence, at most 64 MiB; its SHA-256 is recorded")
+	cli.Require(cmd, "reason", "by")
+	return cli.OnID(cmd, "case", func(c *cli.Call) error {
+		act := books.CaseAction{By: by, Reason: reason}
+		if evidence != "" {
+			shown, err := cli.ReadEvidence(evidence)
 			if err != nil {
 				return err
 			}
-			if err := cli.CheckReason(reason); err != nil {
-				return err
-			}
-			act := books.CaseAction{By: by, Reason: server.Redact(reason)}
-			if evidence != "" {
-				shown, err := cli.ReadEvidence(evidence)
-				if err != nil {
-					return err
-				}
-				act.Evidence, act.Named = shown.Digest, shown.Name
-			} else if cmd.Flags().Changed("evidence") {
-				return errors.New("--evidence must name a file")
-			}
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				f, err := books.ResolveCase(cmd.Context(), s, id, act)
-				if err != nil {
-					return err
-				}
-				if f.RemainingCause != "" {
-					cli.PrintLine(cmd.ErrOrStderr(), "till: the cause still stands: "+f.RemainingCause)
-				}
-				w := cmd.OutOrStdout()
-				if asJSON {
-					return cli.PrintJSON(w, struct {
-						caseJSON
-						Stands *string `json:"cause_stands"`
-					}{caseOut(f.Case), cli.TextOrNull(f.RemainingCause)})
-				}
-				_, err = cli.Printf(w, "case %s: closed\n", f.ID)
-				return err
-			})
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&reason, "reason", "", "how the case ended (required)")
-	cli.AddBy(cmd, &by, "the person who decides (required)")
-	f.StringVar(&evidence, "evidence", "", "the file with the evidence, at most 64 MiB; its SHA-256 is recorded")
-	cmd.MarkFlagRequired("reason")
-	cmd.MarkFlagRequired("by")
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+			act.Evidence, act.Named = shown.Digest, shown.Name
+		} else if c.Flags().Changed("evidence") {
+			return errors.New("--evidence must name a file")
+		}
+		f, err := books.ResolveCase(c.Context(), c.Store, c.ID, act)
+		if err != nil {
+			return err
+		}
+		if f.RemainingCause != "" {
+			c.Note("the cause still stands: %s", f.RemainingCause)
+		}
+		return c.Say(caseObject(f.Case).With("cause_stands", cli.OrNull(f.RemainingCause)), "case %s: closed\n", f.ID)
+	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -20,8 +19,7 @@ func newClient() *cobra.Command {
 }
 
 func newClientCreate() *cobra.Command {
-	var name, mode, database string
-	var asJSON bool
+	var name, mode string
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Create a client with a default key",
@@ -29,44 +27,20 @@ func newClientCreate() *cobra.Command {
 or system that shall have its own wallets. The key is shown only once.`,
 		Example: `  till client create --name "Marché Total" --mode live`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				c, key, err := account.New(s, nil).CreateClient(cmd.Context(), name, till.Mode(mode), cli.Actor())
-				if err != nil {
-					return err
-				}
-				w := cmd.OutOrStdout()
-				if asJSON {
-					return cli.PrintJSON(w, struct {
-						ClientID string `json:"client_id"`
-						APIKey   string `json:"api_key"`
-					}{c.ID.String(), key})
-				}
-				_, err = cli.Printf(w, "client   %s\nAPI key  %s\n\nThe key is not shown again.\n", c.ID, key)
-				return err
-			})
-		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the client's name (required)")
 	cmd.Flags().StringVar(&mode, "mode", string(till.Test), "test (served by the sandbox) or live")
-	cmd.MarkFlagRequired("name")
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
-}
-
-// clientJSON is a client as the commands print it.
-type clientJSON struct {
-	ClientID  string    `json:"client_id"`
-	Name      string    `json:"name"`
-	Mode      till.Mode `json:"mode"`
-	Suspended bool      `json:"suspended"`
-	CreatedAt string    `json:"created_at"`
+	cli.Require(cmd, "name")
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		client, key, err := account.New(c.Store, nil).CreateClient(c.Context(), name, till.Mode(mode), cli.Actor())
+		if err != nil {
+			return err
+		}
+		return c.Say(cli.Object{"client_id", client.ID, "api_key", key}, "client   %s\nAPI key  %s\n\nThe key is not shown again.\n", client.ID, key)
+	})
 }
 
 func newClientList() *cobra.Command {
-	var database string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List all clients",
@@ -74,39 +48,31 @@ func newClientList() *cobra.Command {
 a client's id.`,
 		Example: `  till client list`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				items := []clientJSON{}
-				err := s.EachClient(cmd.Context(), func(c *till.Client) (bool, error) {
-					items = append(items, clientJSON{c.ID.String(), c.Name, c.Mode, c.Suspended, c.CreatedAt.String()})
-					return true, nil
-				})
-				if err != nil {
-					return err
-				}
-				return printClients(cmd.OutOrStdout(), items, asJSON)
-			})
-		},
 	}
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		var clients []*till.Client
+		err := c.Store.EachClient(c.Context(), func(client *till.Client) (bool, error) {
+			clients = append(clients, client)
+			return true, nil
+		})
+		if err != nil {
+			return err
+		}
+		return cli.List(c, clients, clientObject, cli.Columns[*till.Client]{
+			Heads: []any{"CLIENT", "MODE", "STATE", "CREATED", "NAME"},
+			Row: func(x *till.Client) []any {
+				state := "active"
+				if x.Suspended {
+					state = "suspended"
+				}
+				return []any{x.ID, x.Mode, state, x.CreatedAt, x.Name}
+			},
+		})
+	})
 }
 
-func printClients(w io.Writer, items []clientJSON, asJSON bool) error {
-	if asJSON {
-		return cli.PrintJSON(w, map[string]any{"items": items})
-	}
-	return cli.Table(w, func(row func(...any)) {
-		row("CLIENT", "MODE", "STATE", "CREATED", "NAME")
-		for _, c := range items {
-			state := "active"
-			if c.Suspended {
-				state = "suspended"
-			}
-			row(c.ClientID, c.Mode, state, c.CreatedAt, c.Name)
-		}
-	})
+func clientObject(x *till.Client) cli.Object {
+	return cli.Object{"client_id", x.ID, "name", x.Name, "mode", x.Mode, "suspended", x.Suspended, "created_at", x.CreatedAt}
 }
 
 // What the two commands of newClientSuspend do, and when.
@@ -124,35 +90,18 @@ unless another hold keeps them. Use it when the reason to suspend is gone.`
 
 // newClientSuspend makes the command that suspends a client or resumes it.
 func newClientSuspend(verb, done, short, long string, act func(*account.Accounts, context.Context, till.ID, string) error) *cobra.Command {
-	var database string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     verb + " ID",
 		Short:   short,
 		Long:    long,
 		Example: "  till client " + verb + " 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11",
-		Args:    cli.OneArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := cli.ParseID(args[0], "client")
-			if err != nil {
-				return err
-			}
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				if err := act(account.New(s, nil), cmd.Context(), id, cli.Actor()); err != nil {
-					return err
-				}
-				w := cmd.OutOrStdout()
-				if asJSON {
-					return cli.PrintJSON(w, map[string]any{"client_id": id.String(), "suspended": verb == "suspend"})
-				}
-				_, err := cli.Printf(w, "client %s: %s\n", id, done)
-				return err
-			})
-		},
 	}
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return cli.OnID(cmd, "client", func(c *cli.Call) error {
+		if err := act(account.New(c.Store, nil), c.Context(), c.ID, cli.Actor()); err != nil {
+			return err
+		}
+		return c.Say(cli.Object{"client_id", c.ID, "suspended", verb == "suspend"}, "client %s: %s\n", c.ID, done)
+	})
 }
 
 // addMethodsFlag adds --config for commands that need the methods of a
@@ -173,49 +122,38 @@ func extendMethods(configFile string) error {
 }
 
 func newClientMethods() *cobra.Command {
-	var database, configFile string
+	var configFile string
 	var enable, disable []string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "methods ID",
 		Short: "Show or change a client's payment methods",
 		Long: `Show the payment methods that a client may use, or enable and disable some. Use
 it when a client signs a contract for another operator.`,
 		Example: `  till client methods 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --enable airtel_money`,
-		Args:    cli.OneArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := cli.ParseID(args[0], "client")
-			if err != nil {
-				return err
-			}
-			if err := extendMethods(configFile); err != nil {
-				return err
-			}
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				if err := changeMethods(cmd.Context(), s, id, enable, disable); err != nil {
-					return err
-				}
-				codes, err := methodsOf(cmd.Context(), s, id)
-				if err != nil {
-					return err
-				}
-				w := cmd.OutOrStdout()
-				if asJSON {
-					return cli.PrintJSON(w, map[string]any{"client_id": id.String(), "methods": codes})
-				}
-				for _, code := range codes {
-					cli.PrintLine(w, code)
-				}
-				return nil
-			})
-		},
 	}
 	cmd.Flags().StringSliceVar(&enable, "enable", nil, "methods to enable, by their codes, separated by commas")
 	cmd.Flags().StringSliceVar(&disable, "disable", nil, "methods to disable, by their codes, separated by commas")
 	addMethodsFlag(cmd, &configFile)
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return cli.OnID(cmd, "client", func(c *cli.Call) error {
+		if err := extendMethods(configFile); err != nil {
+			return err
+		}
+		if err := changeMethods(c.Context(), c.Store, c.ID, enable, disable); err != nil {
+			return err
+		}
+		codes, err := methodsOf(c.Context(), c.Store, c.ID)
+		if err != nil {
+			return err
+		}
+		w := c.OutOrStdout()
+		if c.JSON {
+			return cli.PrintJSON(w, cli.Object{"client_id", c.ID, "methods", codes})
+		}
+		for _, code := range codes {
+			cli.PrintLine(w, code)
+		}
+		return nil
+	})
 }
 
 func changeMethods(ctx context.Context, s *store.Store, id till.ID, enable, disable []string) error {

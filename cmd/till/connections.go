@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +14,6 @@ import (
 
 func newConnections() *cobra.Command {
 	var source operators.Source
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "connections",
 		Aliases: []string{"connection"},
@@ -27,21 +24,17 @@ operator seems to be down. With --config the list also has connections that were
 never used, and the addresses that operators call back.`,
 		Example: `  till connections --config till.toml`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.WithDatabase(cmd.Context(), source.Database, func(s *store.Store) error {
-				list, err := operators.ListConnections(cmd.Context(), s, &source)
-				if err != nil {
-					return err
-				}
-				return printConnections(cmd.OutOrStdout(), list, asJSON)
-			})
-		},
 	}
-	cli.AddDatabase(cmd, &source.Database)
 	cmd.Flags().StringVar(&source.SecretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
 	addOperatorFlags(cmd, &source.Config, &source.BaseURL)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		source.Database = c.Database
+		list, err := operators.ListConnections(c.Context(), c.Store, &source)
+		if err != nil {
+			return err
+		}
+		return printConnections(c, list)
+	})
 }
 
 // addOperatorFlags adds --config and --base-url.
@@ -50,76 +43,50 @@ func addOperatorFlags(cmd *cobra.Command, configFile, baseURL *string) {
 	cmd.Flags().StringVar(baseURL, "base-url", "", "the URL at which operators reach the API, ending in /v1, as for 'till serve'")
 }
 
-// connectionJSON is a connection as the command prints it.
-type connectionJSON struct {
-	Name        string          `json:"name"`
-	Operator    *string         `json:"operator"` // null where no configuration was read
-	Configured  bool            `json:"configured"`
-	Payments    bool            `json:"payments"`
-	Payouts     bool            `json:"payouts"`
-	State       string          `json:"state"` // passing, stopped, probing
-	RetryAt     *string         `json:"retry_at"`
-	Operations  []operationJSON `json:"operations"`
-	CallbackURL *string         `json:"callback_url"`
-	Case        *string         `json:"case"`
+// connectionObject is a connection. Its operator is null where no configuration was read.
+func connectionObject(x *operators.ConnectionStatus) cli.Object {
+	return cli.Object{"name", x.Name, "operator", cli.OrNull(x.Operator), "configured", x.Configured, "payments", x.Payments, "payouts", x.Payouts,
+		"state", x.State, "retry_at", x.RetryAt, "operations", cli.Objects(x.Operations, operationObject),
+		"callback_url", cli.OrNull(x.CallbackURL), "case", cli.OrNull(x.Case)}
 }
 
-type operationJSON struct {
-	Name         string `json:"name"`
-	Answered     int64  `json:"answered"`
-	Unanswered   int64  `json:"unanswered"`
-	Refused      int64  `json:"refused"`
-	Milliseconds int64  `json:"milliseconds"` // a call that was answered, on average
-}
-
-func connectionOut(c *operators.ConnectionStatus) *connectionJSON {
-	out := &connectionJSON{Name: c.Name, Operator: cli.TextOrNull(c.Operator), Configured: c.Configured, Payments: c.Payments, Payouts: c.Payouts,
-		State: string(c.State), RetryAt: cli.TimeOrNull(c.RetryAt), Operations: []operationJSON{}, CallbackURL: cli.TextOrNull(c.CallbackURL), Case: cli.TextOrNull(c.Case)}
-	for _, o := range c.Operations {
-		out.Operations = append(out.Operations, operationJSON{o.Name, o.Answered, o.Unanswered, o.AuthRefused, o.MeanLatency().Milliseconds()})
-	}
-	return out
+// operationObject is how the calls of an operation went; milliseconds are those of a call
+// that was answered, on average.
+func operationObject(o books.OperationCalls) cli.Object {
+	return cli.Object{"name", o.Name, "answered", o.Answered, "unanswered", o.Unanswered, "refused", o.AuthRefused, "milliseconds", o.MeanLatency().Milliseconds()}
 }
 
 // reportOperatorCases prints the problems of connections before the cases of
 // payments: they belong to no client.
-func reportOperatorCases(cmd *cobra.Command, s *store.Store, asJSON bool) error {
+func reportOperatorCases(c *cli.Call) error {
 	var cases []*store.OperatorCase
-	err := s.View(cmd.Context(), func(tx *store.Tx) (err error) {
-		cases, err = tx.OperatorCases(cmd.Context(), false)
+	err := c.View(func(tx *store.Tx) (err error) {
+		cases, err = tx.OperatorCases(c.Context(), false)
 		return err
 	})
-	for _, c := range cases {
-		if asJSON {
-			cli.Printf(cmd.ErrOrStderr(), "till: the connection %s: %s\n", c.Connection, c.Detail)
+	for _, x := range cases {
+		if c.JSON {
+			c.Note("the connection %s: %s", x.Connection, x.Detail)
 		} else if err == nil {
-			_, err = cli.Printf(cmd.OutOrStdout(), "The connection %s, since %s: %s.\n", c.Connection, c.OpenedAt, c.Detail)
+			err = c.Print("The connection %s, since %s: %s.\n", x.Connection, x.OpenedAt, x.Detail)
 		}
 	}
 	return err
 }
 
-func printConnections(w io.Writer, list []*operators.ConnectionStatus, asJSON bool) error {
-	if asJSON {
-		items := make([]*connectionJSON, len(list))
-		for i, c := range list {
-			items[i] = connectionOut(c)
-		}
-		return cli.PrintJSON(w, map[string]any{"items": items})
-	}
-	if len(list) == 0 {
-		_, err := cli.PrintLine(w, "There are no connections.")
-		return err
-	}
-	err := cli.Table(w, func(row func(...any)) {
-		row("CONNECTION", "OPERATOR", "STATE", "LAST MINUTE", "CASE")
-		for _, c := range list {
-			row(c.Name, cmp.Or(c.Operator, "-"), c.State, operations(c.Operations), cmp.Or(c.Case, "-"))
-		}
-	})
-	for _, c := range list {
-		if err == nil && c.CallbackURL != "" {
-			_, err = cli.Printf(w, "%s calls %s\n", c.Name, c.CallbackURL)
+var connectionColumns = cli.Columns[*operators.ConnectionStatus]{
+	None:  "There are no connections.",
+	Heads: []any{"CONNECTION", "OPERATOR", "STATE", "LAST MINUTE", "CASE"},
+	Row: func(x *operators.ConnectionStatus) []any {
+		return []any{x.Name, cli.OrNull(x.Operator), x.State, operations(x.Operations), cli.OrNull(x.Case)}
+	},
+}
+
+func printConnections(c *cli.Call, list []*operators.ConnectionStatus) error {
+	err := cli.List(c, list, connectionObject, connectionColumns)
+	for _, x := range list {
+		if err == nil && !c.JSON && x.CallbackURL != "" {
+			err = c.Print("%s calls %s\n", x.Name, x.CallbackURL)
 		}
 	}
 	return err

@@ -13,7 +13,6 @@ import (
 
 func newDoctor() *cobra.Command {
 	var setup server.Setup
-	var asJSON bool
 	var b bundle
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -33,32 +32,6 @@ exit code is 0 if nothing is wrong, warnings included, 1 if something is wrong o
 stops money, 2 if the check failed.`,
 		Example: `  till doctor --config till.toml`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.CheckFile(setup.Database); err != nil {
-				return err
-			}
-			if setup.Certificate == "" && b.admin != "" {
-				setup.Served = servedCertificates(cmd.Context(), b.admin, setup.AdminTokenFile)
-			}
-			setup.AdminListen = b.admin
-			found, err := server.Examine(cmd.Context(), setup)
-			if err != nil {
-				return err
-			}
-			if b.path != "" {
-				b.database, b.config, b.adminToken = setup.Database, setup.Config, setup.AdminTokenFile
-				if err := b.write(cmd, found); err != nil {
-					return err
-				}
-			}
-			if err := printFindings(cmd.OutOrStdout(), found, asJSON); err != nil {
-				return err
-			}
-			if found.Worst() == server.Wrong {
-				return cli.ErrProblems
-			}
-			return nil
-		},
 	}
 	cli.AddDatabase(cmd, &setup.Database)
 	cmd.Flags().StringVar(&setup.SecretFile, "secret-file", "", "the file of the installation's secret, to check that it fits the database")
@@ -71,23 +44,37 @@ stops money, 2 if the check failed.`,
 	f.StringVar(&setup.AdminTokenFile, "admin-token-file", "", adminTokenUsage)
 	f.BoolVar(&b.profiles, "profiles", false, "add profiles of memory and goroutines to --bundle")
 	f.BoolVar(&b.verify, "verify", false, "add the proof of the books to --bundle; it reads the whole database")
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return cli.Run(cmd, func(c *cli.Call) error {
+		if err := cli.CheckFile(setup.Database); err != nil {
+			return err
+		}
+		if setup.Certificate == "" && b.admin != "" {
+			setup.Served = servedCertificates(c.Context(), b.admin, setup.AdminTokenFile)
+		}
+		setup.AdminListen = b.admin
+		found, err := server.Examine(c.Context(), setup)
+		if err != nil {
+			return err
+		}
+		if b.path != "" {
+			b.database, b.config, b.adminToken = setup.Database, setup.Config, setup.AdminTokenFile
+			if err := b.write(c.Command, found); err != nil {
+				return err
+			}
+		}
+		err = c.Show(findingsObject(found), func(w io.Writer) error { return printFindings(w, found) })
+		return cli.Problems(err, found.Worst() == server.Wrong)
+	})
 }
 
-func printFindings(w io.Writer, found *server.Findings, asJSON bool) error {
-	if asJSON {
-		type check struct {
-			Name    string `json:"name"`
-			Verdict string `json:"verdict"`
-			Detail  string `json:"detail"`
-		}
-		checks := make([]check, len(found.All))
-		for i, f := range found.All {
-			checks[i] = check{f.Name, f.Verdict.String(), f.Detail}
-		}
-		return cli.PrintJSON(w, map[string]any{"healthy": found.Worst() != server.Wrong, "checks": checks})
+func findingsObject(found *server.Findings) cli.Object {
+	check := func(f server.Finding) cli.Object {
+		return cli.Object{"name", f.Name, "verdict", f.Verdict.String(), "detail", f.Detail}
 	}
+	return cli.Object{"checks", cli.Objects(found.All, check), "healthy", found.Worst() != server.Wrong}
+}
+
+func printFindings(w io.Writer, found *server.Findings) error {
 	err := cli.Table(w, func(row func(cells ...any)) {
 		for _, f := range found.All {
 			row(f.Verdict, f.Name, f.Detail)

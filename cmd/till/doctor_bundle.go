@@ -66,7 +66,7 @@ func (b *bundle) plan(found *server.Findings) {
 	add("version.json", "the program, its build and the machine's kind", func(context.Context) ([]byte, error) { return b.readVersion() })
 	add("findings.json", "what the doctor has found", func(context.Context) ([]byte, error) {
 		var w bytes.Buffer
-		err := printFindings(&w, found, true)
+		err := cli.PrintJSON(&w, findingsObject(found))
 		return w.Bytes(), err
 	})
 	if b.config != "" {

@@ -137,7 +137,7 @@ func (e *eraseFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 		if e.asJSON {
-			return cli.PrintJSON(w, map[string]any{"dry_run": e.dryRun, "payments": done.Payments, "payouts": done.Payouts, "left": done.Left})
+			return cli.PrintJSON(w, cli.Object{"dry_run", e.dryRun, "left", done.Left, "payments", done.Payments, "payouts", done.Payouts})
 		}
 		verb := "erased"
 		if e.dryRun {

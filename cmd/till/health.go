@@ -18,7 +18,6 @@ const healthTimeout = 5 * time.Second
 
 func newHealth() *cobra.Command {
 	var admin string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Ask a running server whether it is ready",
@@ -27,34 +26,32 @@ health check of a container. The exit code is 0 if the server is ready, 1 if it 
 not, 2 if it cannot be reached.`,
 		Example: `  till health --admin-listen 127.0.0.1:8081`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if admin == "" {
-				return errors.New("the server has no admin address (--admin-listen is empty)")
-			}
-			client := &http.Client{Timeout: healthTimeout}
-			resp, err := client.Get("http://" + reachableFrom(admin) + "/readyz")
-			if err != nil {
-				return fmt.Errorf("the server does not answer on %s: %w", admin, errors.Unwrap(err))
-			}
-			defer resp.Body.Close()
-			text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-			said, ready := strings.TrimSpace(string(text)), resp.StatusCode == http.StatusOK
-			if asJSON {
-				if err := cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"ready": ready, "detail": said}); err != nil {
-					return err
-				}
-			} else {
-				cli.PrintLine(cmd.OutOrStdout(), said)
-			}
-			if !ready {
-				return cli.ErrProblems
-			}
-			return nil
-		},
 	}
 	cmd.Flags().StringVar(&admin, "admin-listen", "127.0.0.1:8081", "the server's admin address")
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return cli.Run(cmd, func(c *cli.Call) error {
+		if admin == "" {
+			return errors.New("the server has no admin address (--admin-listen is empty)")
+		}
+		client := &http.Client{Timeout: healthTimeout}
+		resp, err := client.Get("http://" + reachableFrom(admin) + "/readyz")
+		if err != nil {
+			return fmt.Errorf("the server does not answer on %s: %w", admin, errors.Unwrap(err))
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+		said, ready := strings.TrimSpace(string(text)), resp.StatusCode == http.StatusOK
+		if c.JSON {
+			if err := cli.PrintJSON(c.OutOrStdout(), cli.Object{"detail", said, "ready", ready}); err != nil {
+				return err
+			}
+		} else {
+			cli.PrintLine(c.OutOrStdout(), said)
+		}
+		if !ready {
+			return cli.ErrProblems
+		}
+		return nil
+	})
 }
 
 // reachableFrom turns an address to listen on into one to call.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,6 @@ import (
 	"till"
 	"till/books"
 	"till/cmd/till/internal/cli"
-	"till/server"
 	"till/store"
 )
 
@@ -42,60 +40,38 @@ of all clients, a restore ('till restored --release'), or the client's suspensio
 
 // newHold makes the command that holds payouts or releases them.
 func newHold(verb, short, long string, why bool, act func(ctx context.Context, s *store.Store, client till.ID, by, reason string) error) *cobra.Command {
-	var database, client, by, reason string
-	var asJSON bool
+	var client till.ID // unset: all
+	var by, reason string
 	cmd := &cobra.Command{
 		Use:     verb,
 		Short:   short,
 		Long:    long,
 		Example: "  till payouts " + verb + " --reason \"key of the shop leaked\" --by \"Awa N.\"",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			id, err := clientOrAll(client)
-			if err != nil {
-				return err
-			}
-			if why || reason != "" {
-				if err := cli.CheckReason(reason); err != nil {
-					return err
-				}
-			}
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				if err := act(cmd.Context(), s, id, by, server.Redact(reason)); err != nil {
-					return err
-				}
-				held, err := books.HeldPayouts(cmd.Context(), s, id)
-				if err != nil {
-					return err
-				}
-				return printHolds(cmd.OutOrStdout(), held, nil, asJSON)
-			})
-		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "only this client, by its id (default all)")
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit log"+map[bool]string{true: " (required)"}[why])
+	cli.AddAnyClient(cmd, &client, "only this client, by its id (default all)")
+	cli.AddReason(cmd, &reason, "why, for the audit log"+map[bool]string{true: " (required)"}[why])
 	cli.AddBy(cmd, &by, "the person who decides (required)")
-	cmd.MarkFlagRequired("by")
+	cli.Require(cmd, "by")
 	if why {
-		cmd.MarkFlagRequired("reason")
+		cli.Require(cmd, "reason")
 	}
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
-}
-
-// clientOrAll reads a client's id; "" means all clients.
-func clientOrAll(client string) (till.ID, error) {
-	if client == "" {
-		return store.EveryClient, nil
-	}
-	return cli.ParseID(client, "client")
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		if err := act(c.Context(), c.Store, client, by, reason); err != nil {
+			return err
+		}
+		held, err := books.HeldPayouts(c.Context(), c.Store, client)
+		if err != nil {
+			return err
+		}
+		return printHolds(c, held, nil)
+	})
 }
 
 func newPayoutsHeld() *cobra.Command {
-	var database, client, after string
+	var client till.ID // unset: all
+	var after string
 	var limit int
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "held",
 		Short: "List payout holds and the payouts that wait",
@@ -103,61 +79,44 @@ func newPayoutsHeld() *cobra.Command {
 'till payouts release'.`,
 		Example: `  till payouts held`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			id, err := clientOrAll(client)
-			if err != nil {
-				return err
-			}
-			if limit < 1 || limit > books.MaxHeld {
-				return fmt.Errorf("--limit is from 1 to %d", books.MaxHeld)
-			}
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				held, err := books.HeldPayouts(cmd.Context(), s, id)
-				if err != nil {
-					return err
-				}
-				waiting, err := waitingPayouts(cmd.Context(), s, id, after, limit)
-				if err != nil {
-					return err
-				}
-				if len(waiting) == limit {
-					cli.Printf(cmd.ErrOrStderr(), "till: %s shown; those after: --after %s\n", cli.Count(limit, "payout is", "payouts are"), waiting[limit-1].PayoutID)
-				}
-				return printHolds(cmd.OutOrStdout(), held, waiting, asJSON)
-			})
-		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "only this client, by its id (default all)")
-	cmd.Flags().IntVar(&limit, "limit", 200, fmt.Sprintf("how many payouts to list, at most %d", books.MaxHeld))
+	cli.AddAnyClient(cmd, &client, "only this client, by its id (default all)")
+	cli.AddLimit(cmd, &limit, books.MaxHeld, "how many payouts to list")
 	cmd.Flags().StringVar(&after, "after", "", "list from after this payout: the last id of the page before")
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		held, err := books.HeldPayouts(c.Context(), c.Store, client)
+		if err != nil {
+			return err
+		}
+		waiting, err := waitingPayouts(c, client, after, limit)
+		if err != nil {
+			return err
+		}
+		if len(waiting) == limit {
+			c.Note("%s shown; those after: --after %s", cli.Count(limit, "payout is", "payouts are"), waiting[limit-1].ID)
+		}
+		return printHolds(c, held, waiting)
+	})
 }
 
 // waitingPayout is a payout that waits because payouts are held.
 type waitingPayout struct {
-	PayoutID  string            `json:"payout_id"`
-	ClientID  string            `json:"client_id"`
-	Status    till.PayoutStatus `json:"status"`
-	Amount    string            `json:"amount"`
-	Currency  string            `json:"currency"`
-	CreatedAt string            `json:"created_at"`
-	HeldAt    string            `json:"held_at"`
+	*store.PayoutRow
+	HeldAt till.Time
 }
 
-func waitingPayouts(ctx context.Context, s *store.Store, client till.ID, after string, limit int) ([]waitingPayout, error) {
+func waitingPayouts(c *cli.Call, client till.ID, after string, limit int) ([]waitingPayout, error) {
 	var last store.Ref
 	if after != "" {
 		var err error
-		if last, err = payoutCommands.find(ctx, s, after, ""); err != nil {
+		if last, err = payoutCommands.find(c, after, till.ID{}); err != nil {
 			return nil, err
 		}
 	}
 	out := []waitingPayout{}
-	err := s.View(ctx, func(tx *store.Tx) error {
+	err := c.View(func(tx *store.Tx) error {
 		out = out[:0]
-		held, err := tx.HeldPayouts(ctx, client, last, limit)
+		held, err := tx.HeldPayouts(c.Context(), client, last, limit)
 		if err != nil {
 			return err
 		}
@@ -165,11 +124,10 @@ func waitingPayouts(ctx context.Context, s *store.Store, client till.ID, after s
 		for i, h := range held {
 			refs[i] = h.Ref
 		}
-		rows, err := tx.Payouts(ctx, refs)
+		rows, err := tx.Payouts(c.Context(), refs)
 		for _, h := range held {
 			if p := rows[h.Ref]; p != nil {
-				out = append(out, waitingPayout{p.ID.String(), p.ClientID.String(), p.Status, p.Amount.Value(), p.Amount.Currency,
-					p.CreatedAt.String(), h.Since.String()})
+				out = append(out, waitingPayout{p, h.Since})
 			}
 		}
 		return err
@@ -177,28 +135,25 @@ func waitingPayouts(ctx context.Context, s *store.Store, client till.ID, after s
 	return out, err
 }
 
-// holdJSON is a hold as the commands print it.
-type holdJSON struct {
-	ClientID *string `json:"client_id"` // null: all
-	Cause    string  `json:"cause"`     // restored, person or suspended
-	Since    string  `json:"since"`
-	By       string  `json:"by"`
-	Reason   *string `json:"reason"`
+func holdObject(h store.Hold) cli.Object {
+	return cli.Object{"client_id", h.Client, "cause", h.Cause, "since", h.At, "by", h.By, "reason", cli.OrNull(h.Reason)}
+}
+
+func waitingObject(p waitingPayout) cli.Object {
+	return cli.Object{"payout_id", p.ID, "client_id", p.ClientID, "status", p.Status, "amount", p.Amount.Value(), "currency", p.Amount.Currency,
+		"created_at", p.CreatedAt, "held_at", p.HeldAt}
 }
 
 // printHolds prints the holds, and the waiting payouts if there are any.
-func printHolds(w io.Writer, held books.PayoutsHeld, waiting []waitingPayout, asJSON bool) error {
-	if asJSON {
-		holds := make([]holdJSON, len(held.Holds))
-		for i, h := range held.Holds {
-			holds[i] = holdJSON{cli.IDOrNull(h.Client), h.Cause, h.At.String(), h.By, cli.TextOrNull(h.Reason)}
-		}
-		out := map[string]any{"holds": holds, "waiting": held.Waiting}
-		if waiting != nil {
-			out["items"] = waiting
-		}
-		return cli.PrintJSON(w, out)
+func printHolds(c *cli.Call, held books.PayoutsHeld, waiting []waitingPayout) error {
+	out := cli.Object{"holds", cli.Objects(held.Holds, holdObject)}
+	if waiting != nil {
+		out = out.With("items", cli.Objects(waiting, waitingObject))
 	}
+	return c.Show(out.With("waiting", held.Waiting), func(w io.Writer) error { return printHeld(w, held, waiting) })
+}
+
+func printHeld(w io.Writer, held books.PayoutsHeld, waiting []waitingPayout) error {
 	err := cli.Table(w, func(row func(...any)) {
 		for _, h := range held.Holds {
 			row("held", books.HoldScope(h), "since "+h.At.String(), "by "+h.By, books.HoldReason(h))
@@ -215,7 +170,7 @@ func printHolds(w io.Writer, held books.PayoutsHeld, waiting []waitingPayout, as
 	return cli.Table(w, func(row func(...any)) {
 		row("PAYOUT", "CLIENT", "AMOUNT", "CREATED", "HELD SINCE")
 		for _, p := range waiting {
-			row(p.PayoutID, p.ClientID, p.Amount+" "+p.Currency, p.CreatedAt, p.HeldAt)
+			row(p.ID, p.ClientID, p.Amount.Value()+" "+p.Amount.Currency, p.CreatedAt, p.HeldAt)
 		}
 	})
 }

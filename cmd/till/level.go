@@ -12,8 +12,6 @@ import (
 )
 
 func newLevel() *cobra.Command {
-	var database string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "level",
 		Short: "Show what may be written, and which instances run",
@@ -28,25 +26,19 @@ release were seen. Use it after an upgrade, to see whether the release before ca
 still run; use 'till level raise' to raise it at once.`,
 		Example: `  till level`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				l, err := books.ReadLevels(cmd.Context(), s)
-				if err != nil {
-					return err
-				}
-				return printLevels(cmd.OutOrStdout(), &l, asJSON)
-			})
-		},
 	}
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
 	cmd.AddCommand(newLevelRaise())
-	return cmd
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		l, err := books.ReadLevels(c.Context(), c.Store)
+		if err != nil {
+			return err
+		}
+		return printLevels(c, &l)
+	})
 }
 
 func newLevelRaise() *cobra.Command {
-	var database, by string
-	var asJSON bool
+	var by string
 	cmd := &cobra.Command{
 		Use:   "raise",
 		Short: "Let the new release write what it brings",
@@ -56,30 +48,25 @@ database any more. It is refused while an instance of that release runs. The
 audit log of the house records it.`,
 		Example: `  till level raise --by "Anne Mbemba"`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				ctx := store.WithCause(cmd.Context(), cli.CauseOf(cmd))
-				raised, err := books.RaiseLevel(ctx, s, store.Level, by)
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"level": store.Level, "raised": raised})
-				}
-				if !raised {
-					_, err = cli.Printf(cmd.OutOrStdout(), "The level is %d already.\n", store.Level)
-					return err
-				}
-				_, err = cli.Printf(cmd.OutOrStdout(), "The level is %d now. Programs that do not know it stop within two seconds and do not start any more.\n", store.Level)
-				return err
-			})
-		},
 	}
 	cli.AddBy(cmd, &by, "the person who decides (required)")
-	cmd.MarkFlagRequired("by")
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	cli.Require(cmd, "by")
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		ctx := store.WithCause(c.Context(), cli.CauseOf(c.Command))
+		raised, err := books.RaiseLevel(ctx, c.Store, store.Level, by)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return cli.PrintJSON(c.OutOrStdout(), cli.Object{"level", store.Level, "raised", raised})
+		}
+		if !raised {
+			_, err = cli.Printf(c.OutOrStdout(), "The level is %d already.\n", store.Level)
+			return err
+		}
+		_, err = cli.Printf(c.OutOrStdout(), "The level is %d now. Programs that do not know it stop within two seconds and do not start any more.\n", store.Level)
+		return err
+	})
 }
 
 // instanceJSON is an instance as the command prints it.
@@ -93,33 +80,32 @@ type instanceJSON struct {
 	Running    bool   `json:"running"`
 }
 
-func printLevels(w io.Writer, l *books.Levels, asJSON bool) error {
+func printLevels(c *cli.Call, l *books.Levels) error {
 	instances := []instanceJSON{}
 	for _, i := range l.Instances {
 		instances = append(instances, instanceJSON{InstanceID: i.ID.String(), Version: i.Version, Level: i.Level, Role: i.Role,
 			StartedAt: i.StartedAt.String(), SeenAt: i.SeenAt.String(), Running: i.Running(l.At)})
 	}
 	older := len(l.Older(l.Program))
-	if asJSON {
-		return cli.PrintJSON(w, map[string]any{"level": l.Level, "program_level": l.Program, "may_raise": l.Level < l.Program && older == 0, "since_migration": l.Since, "instances": instances})
-	}
-	_, err := cli.Printf(w, "The database has level %d, this program knows level %d.\n", l.Level, l.Program)
-	if len(instances) > 0 {
-		err = errors.Join(err, cli.Table(w, func(row func(cells ...any)) {
-			row("INSTANCE", "VERSION", "LEVEL", "ROLE", "STARTED", "SEEN")
-			for _, i := range instances {
-				row(i.InstanceID, i.Version, i.Level, i.Role, i.StartedAt, i.SeenAt)
-			}
-		}))
-	}
-	switch {
-	case l.Level >= l.Program:
-		_, e := cli.PrintLine(w, "There is nothing to raise.")
+	return c.Show(cli.Object{"instances", instances, "level", l.Level, "may_raise", l.Level < l.Program && older == 0, "program_level", l.Program, "since_migration", l.Since}, func(w io.Writer) error {
+		_, err := cli.Printf(w, "The database has level %d, this program knows level %d.\n", l.Level, l.Program)
+		if len(instances) > 0 {
+			err = errors.Join(err, cli.Table(w, func(row func(cells ...any)) {
+				row("INSTANCE", "VERSION", "LEVEL", "ROLE", "STARTED", "SEEN")
+				for _, i := range instances {
+					row(i.InstanceID, i.Version, i.Level, i.Role, i.StartedAt, i.SeenAt)
+				}
+			}))
+		}
+		switch {
+		case l.Level >= l.Program:
+			_, e := cli.PrintLine(w, "There is nothing to raise.")
+			return errors.Join(err, e)
+		case older > 0:
+			_, e := cli.Printf(w, "It cannot be raised yet: %s.\n", cli.Count(older, "instance of an older release runs", "instances of an older release run"))
+			return errors.Join(err, e)
+		}
+		_, e := cli.Printf(w, "It can be raised with 'till level raise'; until then %s.\n", l.WayBack())
 		return errors.Join(err, e)
-	case older > 0:
-		_, e := cli.Printf(w, "It cannot be raised yet: %s.\n", cli.Count(older, "instance of an older release runs", "instances of an older release run"))
-		return errors.Join(err, e)
-	}
-	_, e := cli.Printf(w, "It can be raised with 'till level raise'; until then %s.\n", l.WayBack())
-	return errors.Join(err, e)
+	})
 }

@@ -73,10 +73,10 @@ instances may run.`,
 				}
 			}
 			if asJSON && citus {
-				return cli.PrintJSON(w, map[string]any{"applied": append([]string{}, applied...), "receipts_added": receipts, "distributed": commands})
+				return cli.PrintJSON(w, cli.Object{"applied", append([]string{}, applied...), "distributed", commands, "receipts_added", receipts})
 			}
 			if asJSON {
-				return cli.PrintJSON(w, map[string]any{"applied": append([]string{}, applied...), "receipts_added": receipts})
+				return cli.PrintJSON(w, cli.Object{"applied", append([]string{}, applied...), "receipts_added", receipts})
 			}
 			if receipts > 0 {
 				cli.Printf(w, "added %s that an older version took\n", cli.Count(receipts, "receipt", "receipts"))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -238,8 +239,9 @@ func list(t *testing.T, o *operators.Source) {
 			!strings.HasPrefix(list[0].CallbackURL, o.BaseURL+"/callbacks/kiosk/") {
 			t.Errorf("got %+v", list)
 		}
-		var out bytes.Buffer
-		return errors.Join(printConnections(&out, list, false), printConnections(&out, list, true))
+		cmd := newConnections()
+		cmd.SetOut(io.Discard)
+		return errors.Join(printConnections(&cli.Call{Command: cmd}, list), printConnections(&cli.Call{Command: cmd, JSON: true}, list))
 	})
 	if err != nil {
 		t.Error(err)

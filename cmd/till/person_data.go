@@ -23,8 +23,7 @@ type personRecordJSON struct {
 }
 
 func newPersonData() *cobra.Command {
-	var database, secretFile string
-	var asJSON bool
+	var secretFile string
 	cmd := &cobra.Command{
 		Use:   "person-data PHONE",
 		Short: "Show all that is stored about a phone number",
@@ -36,33 +35,28 @@ The phone is looked up in an index under the installation's secret, from
 --secret-file or from till.secret beside the database.`,
 		Example: "  till person-data 242061234567 --json",
 		Args:    cli.OneArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			phone, err := parsePhone(args[0])
-			if err != nil {
-				return err
-			}
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				secret, err := cli.ReadSecret(cmd.Context(), s, database, secretFile)
-				if err != nil {
-					return err
-				}
-				key, err := books.PhoneKey(secret)
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return books.PersonData(cmd.Context(), s, key, phone, func(r *books.PersonRecord) error {
-						return cli.PrintJSON(cmd.OutOrStdout(), personRecord(r))
-					})
-				}
-				return printPersonData(cmd, s, key, phone)
-			})
-		},
 	}
 	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		phone, err := parsePhone(c.Args[0])
+		if err != nil {
+			return err
+		}
+		secret, err := cli.ReadSecret(c.Context(), c.Store, c.Database, secretFile)
+		if err != nil {
+			return err
+		}
+		key, err := books.PhoneKey(secret)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return books.PersonData(c.Context(), c.Store, key, phone, func(r *books.PersonRecord) error {
+				return cli.PrintJSON(c.OutOrStdout(), personRecord(r))
+			})
+		}
+		return printPersonData(c.Command, c.Store, key, phone)
+	})
 }
 
 // The shortest and the longest phone number in full form, in digits (E.164).

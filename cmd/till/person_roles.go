@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -14,27 +16,13 @@ import (
 	"till/store"
 )
 
-// personJSON is a person as the commands print one.
-type personJSON struct {
-	PersonID string           `json:"person_id"`
-	Login    string           `json:"login"`
-	Name     string           `json:"name"`
-	Roles    []membershipJSON `json:"roles"`
-	Password bool             `json:"password"`
-	TOTP     bool             `json:"totp"`
-	Passkeys int              `json:"passkeys"`
-	Disabled bool             `json:"disabled"`
-	SeenAt   *string          `json:"seen_at"`
-}
-
-type membershipJSON struct {
-	ClientID *string   `json:"client_id"` // null: the house
-	Role     till.Role `json:"role"`
+// member is a person and their roles.
+type member struct {
+	*till.Person
+	of []till.Membership
 }
 
 func newPersonList() *cobra.Command {
-	var database string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List all people of the console",
@@ -42,22 +30,15 @@ func newPersonList() *cobra.Command {
 seen. Use it to see who can get in, and to find a login.`,
 		Example: `  till person list`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withPeople(cmd.Context(), database, func(_ *people.People, s *store.Store) error {
-				items := []personJSON{}
-				err := eachPerson(cmd.Context(), s, func(p *till.Person, of []till.Membership) {
-					items = append(items, personOut(p, of))
-				})
-				if err != nil {
-					return err
-				}
-				return printPeople(cmd.OutOrStdout(), items, asJSON)
-			})
-		},
 	}
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return onPeople(cmd, func(c *cli.Call, _ *people.People) error {
+		var all []member
+		err := eachPerson(c.Context(), c.Store, func(p *till.Person, of []till.Membership) { all = append(all, member{p, of}) })
+		if err != nil {
+			return err
+		}
+		return cli.List(c, all, member.object, memberColumns)
+	})
 }
 
 // eachPerson calls f with each person and their roles, a page at a time.
@@ -90,70 +71,53 @@ func eachPerson(ctx context.Context, s *store.Store, f func(p *till.Person, of [
 	}
 }
 
-func personOut(p *till.Person, of []till.Membership) personJSON {
-	out := personJSON{PersonID: p.ID.String(), Login: p.Login, Name: p.Name, Roles: []membershipJSON{}, Password: p.HasPassword, TOTP: p.HasTOTP,
-		Passkeys: p.Passkeys, Disabled: !p.DisabledAt.IsZero(), SeenAt: cli.TimeOrNull(p.SeenAt)}
-	for _, m := range of {
-		out.Roles = append(out.Roles, membershipJSON{cli.IDOrNull(m.Client), m.Role})
-	}
-	return out
+func (m member) object() cli.Object {
+	role := func(r till.Membership) cli.Object { return cli.Object{"client_id", r.Client, "role", r.Role} } // without a client: of the house
+	return cli.Object{"person_id", m.ID, "login", m.Login, "name", m.Name, "roles", cli.Objects(m.of, role), "password", m.HasPassword, "totp", m.HasTOTP,
+		"passkeys", m.Passkeys, "disabled", !m.DisabledAt.IsZero(), "seen_at", m.SeenAt}
 }
 
-func (p *personJSON) roles() string {
+var memberColumns = cli.Columns[member]{
+	Heads: []any{"LOGIN", "STATE", "SIGNS IN WITH", "LAST SEEN", "NAME", "ROLES"},
+	Row: func(m member) []any {
+		state := "active"
+		if !m.DisabledAt.IsZero() {
+			state = "disabled"
+		}
+		return []any{m.Login, state, m.factors(), cli.TimeOr(m.SeenAt, "never"), m.Name, m.roles()}
+	},
+}
+
+func (m member) roles() string {
 	var words []string
-	for _, m := range p.Roles {
-		if m.ClientID == nil {
-			words = append(words, string(m.Role)+" (house)")
+	for _, r := range m.of {
+		if r.Client.IsZero() {
+			words = append(words, string(r.Role)+" (house)")
 		} else {
-			words = append(words, string(m.Role)+" ("+*m.ClientID+")")
+			words = append(words, string(r.Role)+" ("+r.Client.String()+")")
 		}
 	}
-	if len(words) == 0 {
-		return "none"
-	}
-	return strings.Join(words, ", ")
+	return cmp.Or(strings.Join(words, ", "), "none")
 }
 
-func (p *personJSON) factors() string {
+func (m member) factors() string {
 	var words []string
-	if p.Password {
+	if m.HasPassword {
 		words = append(words, "password")
 	}
-	if p.TOTP {
+	if m.HasTOTP {
 		words = append(words, "TOTP")
 	}
-	if p.Passkeys > 0 {
-		words = append(words, cli.Count(p.Passkeys, "passkey", "passkeys"))
+	if m.Passkeys > 0 {
+		words = append(words, cli.Count(m.Passkeys, "passkey", "passkeys"))
 	}
-	if len(words) == 0 {
-		return "nothing"
-	}
-	return strings.Join(words, ", ")
-}
-
-func printPeople(w io.Writer, items []personJSON, asJSON bool) error {
-	if asJSON {
-		return cli.PrintJSON(w, map[string]any{"items": items})
-	}
-	return cli.Table(w, func(row func(...any)) {
-		row("LOGIN", "STATE", "SIGNS IN WITH", "LAST SEEN", "NAME", "ROLES")
-		for _, p := range items {
-			state, seen := "active", "never"
-			if p.Disabled {
-				state = "disabled"
-			}
-			if p.SeenAt != nil {
-				seen = *p.SeenAt
-			}
-			row(p.Login, state, p.factors(), seen, p.Name, p.roles())
-		}
-	})
+	return cmp.Or(strings.Join(words, ", "), "nothing")
 }
 
 func newPersonRoles() *cobra.Command {
-	var place placeFlags
-	var set, database string
-	var remove, asJSON bool
+	place := till.House
+	var set string
+	var house, remove bool
 	cmd := &cobra.Command{
 		Use:   "roles [LOGIN]",
 		Short: "Show what roles may do, or change a person's role",
@@ -164,50 +128,43 @@ ends the person's sessions.`,
 		Example: `  till person roles
   till person roles brice@example.com --client 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --set accountant`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			w := cmd.OutOrStdout()
-			if len(args) == 0 {
-				return printRoles(w, asJSON)
-			}
-			id, err := place.id()
-			if err != nil {
-				return err
-			}
-			return withPeople(cmd.Context(), database, func(p *people.People, s *store.Store) error {
-				person, err := findPerson(cmd.Context(), s, args[0])
-				if err != nil {
-					return err
-				}
-				if set != "" || remove {
-					if place.client == "" && !place.house {
-						return fmt.Errorf("name the place of the role with --client or --house")
-					}
-					if err := p.SetRoleAs(cmd.Context(), cli.Actor(), id, person.ID, till.Role(set)); err != nil {
-						return err
-					}
-				}
-				var of []till.Membership
-				err = s.View(cmd.Context(), func(tx *store.Tx) (err error) {
-					of, _, err = tx.Memberships(cmd.Context(), person.ID)
-					return err
-				})
-				if err != nil {
-					return err
-				}
-				return printPeople(w, []personJSON{personOut(&person.Person, of)}, asJSON)
-			})
-		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&place.client, "client", "", "the client whose role is changed, by its id")
-	f.BoolVar(&place.house, "house", false, "change a role of the house")
+	cli.AddAnyClient(cmd, &place, "the client whose role is changed, by its id")
+	f.BoolVar(&house, "house", false, "change a role of the house")
 	f.StringVar(&set, "set", "", "the new role: "+roleList(till.StaffRoles)+"; of the house "+roleList(till.HouseRoles))
 	f.BoolVar(&remove, "remove", false, "take the role away")
 	cmd.MarkFlagsMutuallyExclusive("client", "house")
 	cmd.MarkFlagsMutuallyExclusive("set", "remove")
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	change := func(c *cli.Call, p *people.People) error {
+		person, err := findPerson(c, c.Args[0])
+		if err != nil {
+			return err
+		}
+		if set != "" || remove {
+			if place.IsZero() && !house {
+				return fmt.Errorf("name the place of the role with --client or --house")
+			}
+			if err := p.SetRoleAs(c.Context(), cli.Actor(), place, person.ID, till.Role(set)); err != nil {
+				return err
+			}
+		}
+		m := member{Person: &person.Person}
+		err = c.View(func(tx *store.Tx) (err error) {
+			m.of, _, err = tx.Memberships(c.Context(), person.ID)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return cli.List(c, []member{m}, member.object, memberColumns)
+	}
+	return cli.MayOpen(cmd, func(c *cli.Call) error {
+		if len(c.Args) == 0 {
+			return printRoles(c)
+		}
+		return c.Open(func(c *cli.Call) error { return withPeople(c, change) })
+	})
 }
 
 // grantWords are how the table of roles shows grants.
@@ -216,53 +173,39 @@ var grantWords = map[people.Grant]string{
 }
 
 // printRoles prints what each role may do.
-func printRoles(w io.Writer, asJSON bool) error {
-	if asJSON {
-		type ruleJSON struct {
-			Permission people.Permission    `json:"permission"`
-			Fresh      bool                 `json:"fresh_proof"`
-			Grants     map[till.Role]string `json:"grants"`
+func printRoles(c *cli.Call) error {
+	rule := func(r people.Rule) cli.Object {
+		grants := map[till.Role]string{}
+		for role, g := range r.Grants {
+			grants[role] = grantWords[g]
 		}
-		out := []ruleJSON{}
-		for _, rules := range [][]people.Rule{people.StaffRules, people.HouseRules} {
-			for _, r := range rules {
-				grants := map[till.Role]string{}
-				for role, g := range r.Grants {
-					grants[role] = grantWords[g]
-				}
-				out = append(out, ruleJSON{r.Permission, r.Fresh, grants})
-			}
-		}
-		return cli.PrintJSON(w, map[string]any{"items": out})
+		return cli.Object{"permission", r.Permission, "fresh_proof", r.Fresh, "grants", grants}
 	}
-	for i, family := range []struct {
-		rules []people.Rule
-		roles []till.Role
-	}{{people.StaffRules, till.StaffRoles}, {people.HouseRules, till.HouseRoles}} {
-		if i > 0 {
-			cli.PrintLine(w, "")
+	all := append(cli.Objects(people.StaffRules, rule), cli.Objects(people.HouseRules, rule)...)
+	return c.Show(cli.Object{"items", all}, func(w io.Writer) error {
+		err := printRules(w, people.StaffRules, till.StaffRoles)
+		cli.PrintLine(w, "")
+		return errors.Join(err, printRules(w, people.HouseRules, till.HouseRoles))
+	})
+}
+
+func printRules(w io.Writer, rules []people.Rule, roles []till.Role) error {
+	return cli.Table(w, func(row func(...any)) {
+		head := []any{"MAY"}
+		for _, r := range roles {
+			head = append(head, strings.ToUpper(string(r)))
 		}
-		err := cli.Table(w, func(row func(...any)) {
-			head := []any{"MAY"}
-			for _, r := range family.roles {
-				head = append(head, strings.ToUpper(string(r)))
+		row(append(head, "FRESH PROOF")...)
+		for _, rule := range rules {
+			cells := []any{string(rule.Permission)}
+			for _, r := range roles {
+				cells = append(cells, grantWords[rule.Grants[r]])
 			}
-			row(append(head, "FRESH PROOF")...)
-			for _, rule := range family.rules {
-				cells := []any{string(rule.Permission)}
-				for _, r := range family.roles {
-					cells = append(cells, grantWords[rule.Grants[r]])
-				}
-				fresh := "-"
-				if rule.Fresh {
-					fresh = "yes"
-				}
-				row(append(cells, fresh)...)
+			fresh := "-"
+			if rule.Fresh {
+				fresh = "yes"
 			}
-		})
-		if err != nil {
-			return err
+			row(append(cells, fresh)...)
 		}
-	}
-	return nil
+	})
 }

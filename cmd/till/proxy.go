@@ -25,7 +25,6 @@ type proxyFlags struct {
 func newProxy() *cobra.Command {
 	var p proxyFlags
 	var to, listen string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "proxy",
 		Short: "Stand between a program and a service, and fail",
@@ -36,35 +35,6 @@ program at the address that the command prints. The same --seed makes the same
 choices for the same requests. It prints a line for each request that it spoils.`,
 		Example: `  till proxy --to http://127.0.0.1:8080 --lose-answers 20% --slow 2s:5% --status 503:3% --seed 7`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			rules, err := p.rules()
-			if err != nil {
-				return err
-			}
-			if to == "" {
-				return errors.New("--to names the service, as http://127.0.0.1:8080")
-			}
-			proxy, err := faulty.New(to, p.seed, rules...)
-			if err != nil {
-				return err
-			}
-			defer proxy.Close()
-			l, err := net.Listen("tcp", listen)
-			if err != nil {
-				return err
-			}
-			address := "http://" + l.Addr().String()
-			if asJSON {
-				err = cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"address": address, "to": to})
-			} else {
-				_, err = cli.Printf(cmd.OutOrStdout(), "Ready. %s goes to %s\n", address, to)
-			}
-			if err != nil {
-				l.Close()
-				return err
-			}
-			return serveProxy(cmd.Context(), cmd.OutOrStdout(), l, proxy, asJSON)
-		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&to, "to", "", "the service, as http://127.0.0.1:8080")
@@ -75,8 +45,35 @@ choices for the same requests. It prints a line for each request that it spoils.
 	f.StringArrayVar(&p.slow, "slow", nil, "time and share of requests that wait, as 2s:5%; may be repeated")
 	f.StringArrayVar(&p.status, "status", nil, "status and share of requests that are answered with it, as 503:3%; may be repeated")
 	f.Uint64Var(&p.seed, "seed", 1, "number that chooses which requests suffer")
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return cli.Run(cmd, func(c *cli.Call) error {
+		rules, err := p.rules()
+		if err != nil {
+			return err
+		}
+		if to == "" {
+			return errors.New("--to names the service, as http://127.0.0.1:8080")
+		}
+		proxy, err := faulty.New(to, p.seed, rules...)
+		if err != nil {
+			return err
+		}
+		defer proxy.Close()
+		l, err := net.Listen("tcp", listen)
+		if err != nil {
+			return err
+		}
+		address := "http://" + l.Addr().String()
+		if c.JSON {
+			err = cli.PrintJSON(c.OutOrStdout(), cli.Object{"address", address, "to", to})
+		} else {
+			_, err = cli.Printf(c.OutOrStdout(), "Ready. %s goes to %s\n", address, to)
+		}
+		if err != nil {
+			l.Close()
+			return err
+		}
+		return serveProxy(c.Context(), c.OutOrStdout(), l, proxy, c.JSON)
+	})
 }
 
 // rules reads the flags.
@@ -140,7 +137,7 @@ func serveProxy(ctx context.Context, w io.Writer, l net.Listener, proxy *faulty.
 				continue
 			}
 			if asJSON {
-				cli.PrintJSON(w, map[string]any{"at": r.At.UTC().Format(time.RFC3339Nano), "method": r.Method, "path": r.Path, "fault": r.Fault})
+				cli.PrintJSON(w, cli.Object{"at", r.At.UTC().Format(time.RFC3339Nano), "fault", r.Fault, "method", r.Method, "path", r.Path})
 			} else {
 				cli.Printf(w, "%s  %-12s  %s %s\n", r.At.Format("15:04:05"), string(r.Fault), r.Method, r.Path)
 			}

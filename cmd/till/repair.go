@@ -113,5 +113,5 @@ func printRepairs(cmd *cobra.Command, all []*books.WalletRepair) error {
 			Is:  map[string]int64{"balance": r.Is.Balance, "last_sequence": r.Is.LastSequence, "reserved": r.Is.Reserved, "owed": r.Is.Owed},
 		})
 	}
-	return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"wallets": out})
+	return cli.PrintJSON(cmd.OutOrStdout(), cli.Object{"wallets", out})
 }

@@ -16,8 +16,8 @@ import (
 )
 
 func newReport() *cobra.Command {
-	var database, day, zone, client string
-	var test, asJSON bool
+	var day, zone, client string
+	var test bool
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Report what a day brought, and what the books hold",
@@ -30,42 +30,37 @@ with --client one. Amounts are in units of their currency.`,
 		Example: `  till report --day 2026-11-14 --zone Africa/Brazzaville
   till report --client 0197a3d2-6c31-7e22-9d5f-1bac8d7e6f50 --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			where, err := time.LoadLocation(zone)
-			if err != nil || zone == "Local" {
-				return fmt.Errorf("--zone %q is not a zone, such as Africa/Brazzaville or UTC", zone)
-			}
-			scope := store.Scope{Mode: till.Live}
-			if test {
-				scope.Mode = till.Test
-			}
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				if client != "" {
-					if scope, err = scopeOf(cmd.Context(), s, client); err != nil {
-						return err
-					}
-				}
-				from, to, err := dayOf(day, where, s.Now())
-				if err != nil {
-					return err
-				}
-				r, err := books.ReadDayReport(cmd.Context(), s, scope, from, to)
-				if err != nil {
-					return err
-				}
-				return printDayReport(cmd.OutOrStdout(), r, scope, where, asJSON)
-			})
-		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&day, "day", "", "the day, as 2026-11-14 (default today)")
 	f.StringVar(&zone, "zone", "UTC", "the zone whose days are meant, as Africa/Brazzaville")
 	f.StringVar(&client, "client", "", "only this client, by its id (default all live clients)")
 	f.BoolVar(&test, "test", false, "all test clients instead of the live ones")
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
 	cmd.MarkFlagsMutuallyExclusive("client", "test")
-	return cmd
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		where, err := time.LoadLocation(zone)
+		if err != nil || zone == "Local" {
+			return fmt.Errorf("--zone %q is not a zone, such as Africa/Brazzaville or UTC", zone)
+		}
+		scope := store.Scope{Mode: till.Live}
+		if test {
+			scope.Mode = till.Test
+		}
+		if client != "" {
+			if scope, err = scopeOf(c.Context(), c.Store, client); err != nil {
+				return err
+			}
+		}
+		from, to, err := dayOf(day, where, c.Store.Now())
+		if err != nil {
+			return err
+		}
+		r, err := books.ReadDayReport(c.Context(), c.Store, scope, from, to)
+		if err != nil {
+			return err
+		}
+		return printDayReport(c, r, scope, where)
+	})
 }
 
 func scopeOf(ctx context.Context, s *store.Store, text string) (store.Scope, error) {
@@ -179,41 +174,40 @@ func balancesOf(r *books.DayReport) (out []currencyBalance) {
 	return out
 }
 
-func printDayReport(w io.Writer, r *books.DayReport, scope store.Scope, zone *time.Location, asJSON bool) error {
-	if asJSON {
-		return cli.PrintJSON(w, dayReportOut(r, scope, zone))
-	}
-	who := "all " + string(scope.Mode) + " clients"
-	if !scope.Client.IsZero() {
-		who = "client " + scope.Client.String()
-	}
-	cli.Printf(w, "%s (%s), %s\n", r.From.Std().In(zone).Format(time.DateOnly), zone, who)
-	if r.Unfilled {
-		cli.PrintLine(w, "Sums are still being filled in by the server: older days may lack some.")
-	}
-	if len(r.Flows) == 0 {
-		cli.PrintLine(w, "Nothing moved.")
-	} else {
-		err := cli.Table(w, func(row func(...any)) {
-			row("METHOD", "CURRENCY", "COLLECTED", "OF", "TAKEN BACK", "PAID OUT", "OF", "FEES")
-			for _, f := range r.Flows {
-				row(f.Method, f.Currency, cli.Major(f.In.Sum, f.Currency), f.In.N, cli.Major(f.Back.Sum, f.Currency), cli.Major(f.Out.Sum, f.Currency), f.Out.N, cli.Major(f.Fee.Sum, f.Currency))
+func printDayReport(c *cli.Call, r *books.DayReport, scope store.Scope, zone *time.Location) error {
+	return c.Show(dayReportOut(r, scope, zone), func(w io.Writer) error {
+		who := "all " + string(scope.Mode) + " clients"
+		if !scope.Client.IsZero() {
+			who = "client " + scope.Client.String()
+		}
+		cli.Printf(w, "%s (%s), %s\n", r.From.Std().In(zone).Format(time.DateOnly), zone, who)
+		if r.Unfilled {
+			cli.PrintLine(w, "Sums are still being filled in by the server: older days may lack some.")
+		}
+		if len(r.Flows) == 0 {
+			cli.PrintLine(w, "Nothing moved.")
+		} else {
+			err := cli.Table(w, func(row func(...any)) {
+				row("METHOD", "CURRENCY", "COLLECTED", "OF", "TAKEN BACK", "PAID OUT", "OF", "FEES")
+				for _, f := range r.Flows {
+					row(f.Method, f.Currency, cli.Major(f.In.Sum, f.Currency), f.In.N, cli.Major(f.Back.Sum, f.Currency), cli.Major(f.Out.Sum, f.Currency), f.Out.N, cli.Major(f.Fee.Sum, f.Currency))
+				}
+			})
+			if err != nil {
+				return err
 			}
-		})
-		if err != nil {
+		}
+		balances := balancesOf(r)
+		cli.Printf(w, "Balances at %s\n", r.At)
+		if len(balances) == 0 {
+			_, err := cli.PrintLine(w, "There is no money in the books.")
 			return err
 		}
-	}
-	balances := balancesOf(r)
-	cli.Printf(w, "Balances at %s\n", r.At)
-	if len(balances) == 0 {
-		_, err := cli.PrintLine(w, "There is no money in the books.")
-		return err
-	}
-	return cli.Table(w, func(row func(...any)) {
-		row("CURRENCY", "WALLETS", "OF IT RESERVED", "RECEIVABLE", "SUSPENSE", "FEES TAKEN")
-		for _, b := range balances {
-			row(b.Currency, cli.Major(b.Balance.Balance, b.Currency), cli.Major(b.Reserved, b.Currency), cli.Major(b.Owed, b.Currency), cli.Major(b.suspense, b.Currency), cli.Major(b.fees, b.Currency))
-		}
+		return cli.Table(w, func(row func(...any)) {
+			row("CURRENCY", "WALLETS", "OF IT RESERVED", "RECEIVABLE", "SUSPENSE", "FEES TAKEN")
+			for _, b := range balances {
+				row(b.Currency, cli.Major(b.Balance.Balance, b.Currency), cli.Major(b.Reserved, b.Currency), cli.Major(b.Owed, b.Currency), cli.Major(b.suspense, b.Currency), cli.Major(b.fees, b.Currency))
+			}
+		})
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"till"
 
 	"github.com/spf13/cobra"
 
@@ -12,77 +13,65 @@ import (
 	"till/store"
 )
 
-func (c *subjectCommands) newResolve() *cobra.Command {
-	var client, database, secretFile, as, evidence, by, receipt string
-	var asJSON bool
+func (k *subjectCommands) newResolve() *cobra.Command {
+	var client till.ID
+	var secretFile, as, evidence, by, receipt string
 	cmd := &cobra.Command{
 		Use:     "resolve ID",
-		Short:   "End a " + c.name + " on evidence from the operator",
-		Long:    c.long,
-		Example: "  till " + c.name + " resolve 0197a3d2-5b20-7d11-8c4e-0a9b7c6d5e4f --as success --evidence letter.pdf --by \"Awa N.\"",
+		Short:   "End a " + k.name + " on evidence from the operator",
+		Long:    k.long,
+		Example: "  till " + k.name + " resolve 0197a3d2-5b20-7d11-8c4e-0a9b7c6d5e4f --as success --evidence letter.pdf --by \"Awa N.\"",
 		Args:    cli.OneArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(c.endings, as) {
-				return errors.New("--as is " + c.endingsText)
-			}
-			if receipt != "" && !cli.IsPlainLine(receipt, maxReceipt) {
-				return fmt.Errorf("--receipt must be plain text of at most %d characters", maxReceipt)
-			}
-			shown, err := cli.ReadEvidence(evidence)
-			if err != nil {
-				return err
-			}
-			r := engine.Resolution{Success: as == "success", Reversed: as == "reversed", Receipt: receipt, By: by, Evidence: shown.String(), Digest: shown.Digest}
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				ref, err := c.find(cmd.Context(), s, args[0], client)
-				if err != nil {
-					return err
-				}
-				err = cli.WithProcessors(cmd, s, database, secretFile, func(d cli.Processors) error { return c.resolve(cmd.Context(), d, ref, r) })
-				if err != nil {
-					return err
-				}
-				return c.printStatus(cmd, s, ref, asJSON)
-			})
-		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&as, "as", "", c.endingsText+" (required)")
+	f.StringVar(&as, "as", "", k.endingsText+" (required)")
 	f.StringVar(&evidence, "evidence", "", "the file with the evidence, at most 64 MiB; its SHA-256 is recorded (required)")
 	cli.AddBy(cmd, &by, "the person who decides (required)")
 	f.StringVar(&receipt, "receipt", "", "the operator's receipt, if the evidence shows one")
-	f.StringVar(&client, "client", "", "the client's id, to find the "+c.name+" faster")
-	f.StringVar(&secretFile, "secret-file", "", "the installation's secret (default till.secret beside the database)")
-	for _, name := range []string{"as", "evidence", "by"} {
-		cmd.MarkFlagRequired(name)
-	}
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	cli.AddAnyClient(cmd, &client, "the client's id, to find the "+k.name+" faster")
+	cli.AddSecretFile(cmd, &secretFile, "")
+	cli.Require(cmd, "as", "evidence", "by")
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		if !slices.Contains(k.endings, as) {
+			return errors.New("--as is " + k.endingsText)
+		}
+		if receipt != "" && !cli.IsPlainLine(receipt, maxReceipt) {
+			return fmt.Errorf("--receipt must be plain text of at most %d characters", maxReceipt)
+		}
+		shown, err := cli.ReadEvidence(evidence)
+		if err != nil {
+			return err
+		}
+		r := engine.Resolution{Success: as == "success", Reversed: as == "reversed", Receipt: receipt, By: by, Evidence: shown.String(), Digest: shown.Digest}
+		ref, err := k.find(c, c.Args[0], client)
+		if err != nil {
+			return err
+		}
+		err = c.Processors(secretFile, func(d cli.Processors) error { return k.resolve(c.Context(), d, ref, r) })
+		if err != nil {
+			return err
+		}
+		return k.printStatus(c, ref)
+	})
 }
 
 // maxReceipt is how long a receipt may be that a resolution names.
 const maxReceipt = 128
 
 // printStatus prints what has become of a payment or payout.
-func (c *subjectCommands) printStatus(cmd *cobra.Command, s *store.Store, ref store.Ref, asJSON bool) error {
+func (k *subjectCommands) printStatus(c *cli.Call, ref store.Ref) error {
 	var p store.Subject
 	var after string
-	err := s.View(cmd.Context(), func(tx *store.Tx) (err error) {
-		p, after, err = c.read(cmd.Context(), tx, ref)
+	err := c.View(func(tx *store.Tx) (err error) {
+		p, after, err = k.read(c.Context(), tx, ref)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	w := cmd.OutOrStdout()
-	switch {
-	case asJSON:
-		return cli.PrintJSON(w, map[string]any{c.name + "_id": ref.ID.String(), "client_id": ref.Client.String(), "status": p.Status})
-	case after != "":
-		_, err = cli.Printf(w, "%s %s: stays %s; %s\n", c.name, ref.ID, p.Status, after)
-	default:
-		_, err = cli.Printf(w, "%s %s: %s\n", c.name, ref.ID, p.Status)
+	text := p.Status
+	if after != "" {
+		text = "stays " + p.Status + "; " + after
 	}
-	return err
+	return c.Say(cli.Object{"client_id", ref.Client, k.name + "_id", ref.ID, "status", p.Status}, "%s %s: %s\n", k.name, ref.ID, text)
 }

@@ -56,23 +56,6 @@ func (r *restoredFlags) mayRelease(cmd *cobra.Command, u *books.Unexplained) err
 		cli.Count(payouts, "payout", "payouts"), cli.Count(payments, "payment", "payments"), cli.Count(strays, "open stray", "open strays")), r.yes)
 }
 
-// restoreJSON is a restore as the command prints it.
-type restoreJSON struct {
-	RestoredAt     string  `json:"restored_at"`
-	RestoredBy     string  `json:"restored_by"`
-	LostFrom       string  `json:"lost_from"`
-	LogID          string  `json:"log_id"`
-	KeysReviewedAt *string `json:"keys_reviewed_at"`
-}
-
-// undecidedJSON is a possibly sent payment or payout as the command prints it.
-type undecidedJSON struct {
-	ClientID   string     `json:"client_id"`
-	ID         string     `json:"id"`
-	Connection string     `json:"connection"`
-	Amount     *cli.Money `json:"amount"`
-}
-
 // sumJSON is money that is not explained, added up. A currency that is not said is null.
 type sumJSON struct {
 	What       string     `json:"what"`
@@ -138,7 +121,7 @@ func printSums(w io.Writer, u *books.Unexplained) error {
 
 func (r *restoredFlags) printUnexplained(w io.Writer, u *books.Unexplained) error {
 	if r.asJSON {
-		return r.jsonUnexplained(w, u)
+		return cli.PrintJSON(w, r.unexplainedObject(u))
 	}
 	switch {
 	case r.release && len(u.Restores) == 0:
@@ -184,25 +167,16 @@ func listUnexplained(w io.Writer, u *books.Unexplained) error {
 	})
 }
 
-func (r *restoredFlags) jsonUnexplained(w io.Writer, u *books.Unexplained) error {
-	restores, cases, strays := []restoreJSON{}, []caseJSON{}, []strayJSON{}
-	for _, x := range u.Restores {
-		restores = append(restores, restoreJSON{x.At.String(), x.By, x.LostFrom.String(), x.LogID.String(), cli.TimeOrNull(x.KeysReviewedAt)})
-	}
-	for _, c := range u.Cases {
-		cases = append(cases, caseOut(c))
-	}
-	for _, s := range u.Strays {
-		strays = append(strays, strayOut(s))
-	}
-	undecided := func(list []store.Undecided) []undecidedJSON {
-		out := []undecidedJSON{}
-		for _, x := range list {
-			out = append(out, undecidedJSON{x.Ref.Client.String(), x.Ref.ID.String(), x.Connection, cli.MoneyOrNull(x.Amount)})
-		}
-		return out
-	}
-	return cli.PrintJSON(w, map[string]any{
-		"released": r.release, "restores": restores, "sums": append([]sumJSON{}, sumsOf(u)...), "payouts": undecided(u.Payouts), "payments": undecided(u.Payments), "cases": cases, "strays": strays,
-	})
+func (r *restoredFlags) unexplainedObject(u *books.Unexplained) cli.Object {
+	return cli.Object{"cases", cli.Objects(u.Cases, caseObject), "payments", cli.Objects(u.Payments, undecidedObject), "payouts", cli.Objects(u.Payouts, undecidedObject),
+		"released", r.release, "restores", cli.Objects(u.Restores, restoreObject), "strays", cli.Objects(u.Strays, strayObject), "sums", sumsOf(u)}
+}
+
+func restoreObject(x *store.Restore) cli.Object {
+	return cli.Object{"restored_at", x.At, "restored_by", x.By, "lost_from", x.LostFrom, "log_id", x.LogID, "keys_reviewed_at", x.KeysReviewedAt}
+}
+
+// undecidedObject is a possibly sent payment or payout.
+func undecidedObject(x store.Undecided) cli.Object {
+	return cli.Object{"client_id", x.Ref.Client, "id", x.Ref.ID, "connection", x.Connection, "amount", x.Amount}
 }

@@ -82,7 +82,7 @@ operator serves test clients.`,
 				return err
 			}
 			if asJSON {
-				if err := cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"base_url": s.BaseURL()}); err != nil {
+				if err := cli.PrintJSON(cmd.OutOrStdout(), cli.Object{"base_url", s.BaseURL()}); err != nil {
 					s.Close()
 					return err
 				}

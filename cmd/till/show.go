@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 
 	"till/books"
@@ -11,26 +10,10 @@ import (
 	"till/store"
 )
 
-// attemptJSON is a call to an operator as the command prints it.
-type attemptJSON struct {
-	Kind                string  `json:"kind"`
-	Connection          string  `json:"connection"`
-	SubmissionReference string  `json:"submission_reference"`
-	Outcome             string  `json:"outcome"`
-	ProviderCode        string  `json:"provider_code"`
-	Detail              string  `json:"detail"`
-	StartedAt           string  `json:"started_at"`
-	EndedAt             *string `json:"ended_at"`
-	Repeats             int     `json:"repeats"`
-}
-
-func attemptsOut(attempts []*store.Attempt) []attemptJSON {
-	out := make([]attemptJSON, len(attempts))
-	for i, a := range attempts {
-		out[i] = attemptJSON{a.Kind, a.Connection, a.Reference.String(), a.Outcome, a.Code, a.Detail,
-			a.StartedAt.String(), cli.TimeOrNull(a.EndedAt), a.Repeats}
-	}
-	return out
+// attemptObject is a call to an operator.
+func attemptObject(a *store.Attempt) cli.Object {
+	return cli.Object{"kind", a.Kind, "connection", a.Connection, "submission_reference", a.Reference, "outcome", a.Outcome, "provider_code", a.Code,
+		"detail", a.Detail, "started_at", a.StartedAt, "ended_at", a.EndedAt, "repeats", a.Repeats}
 }
 
 // submissionReferences returns the reference that was sent to the operator for
@@ -44,18 +27,9 @@ func submissionReferences(attempts []*store.Attempt) (out []string) {
 	return out
 }
 
-type owingJSON struct {
-	Kind      string     `json:"type"`
-	Amount    *cli.Money `json:"amount"`
-	CreatedAt string     `json:"created_at"`
-}
-
 // printSubject prints a payment or payout with its money and its calls.
-func printSubject(w io.Writer, f *books.CaseDetail, asJSON bool) error {
-	if asJSON {
-		return cli.PrintJSON(w, subjectDetailOut(f))
-	}
-	return cli.Table(w, func(row func(...any)) {
+func printSubject(c *cli.Call, f *books.CaseDetail) error {
+	return c.Lines(subjectDetailObject(f), func(row func(...any)) {
 		var p store.Subject
 		if f.Payment != nil {
 			p = f.Payment.Subject()
@@ -124,30 +98,21 @@ func attemptLine(a *store.Attempt) string {
 	return line
 }
 
-func subjectDetailOut(f *books.CaseDetail) map[string]any {
-	transactions, owed, cases := []json.RawMessage{}, []owingJSON{}, []caseJSON{}
-	for _, t := range f.Transactions {
-		transactions = append(transactions, transactionOut(t))
-	}
-	for _, o := range f.Owed {
-		owed = append(owed, owingJSON{string(o.Kind), cli.MoneyOrNull(o.Amount), o.CreatedAt.String()})
-	}
-	for _, c := range f.Others {
-		cases = append(cases, caseOut(c))
-	}
-	var sent *string
+func subjectDetailObject(f *books.CaseDetail) cli.Object {
+	var sent any
 	if all := submissionReferences(f.Attempts); len(all) > 0 {
-		sent = &all[len(all)-1]
+		sent = all[len(all)-1]
 	}
-	out := map[string]any{
-		"client_id": f.ClientID.String(), "submission_reference": sent, "operator_request_id": cli.TextOrNull(f.Handle), "put_aside": cli.MoneyOrNull(f.Suspended),
-		"transactions": transactions, "owed": owed, "cases": cases, "attempts": attemptsOut(f.Attempts),
-		"held_at": cli.TimeOrNull(f.HeldAt),
-	}
+	out := cli.Object{"attempts", cli.Objects(f.Attempts, attemptObject), "cases", cli.Objects(f.Others, caseObject), "client_id", f.ClientID, "held_at", f.HeldAt,
+		"operator_request_id", cli.OrNull(f.Handle), "owed", cli.Objects(f.Owed, owingObject)}
 	if f.Payment != nil {
-		out["payment"] = json.RawMessage(f.Payment.AppendJSON(nil))
+		out = out.With("payment", json.RawMessage(f.Payment.AppendJSON(nil)))
 	} else {
-		out["payout"] = json.RawMessage(f.Payout.AppendJSON(nil))
+		out = out.With("payout", json.RawMessage(f.Payout.AppendJSON(nil)))
 	}
-	return out
+	return out.With("put_aside", f.Suspended, "submission_reference", sent, "transactions", transactionsJSON(f.Transactions))
+}
+
+func owingObject(o store.Owing) cli.Object {
+	return cli.Object{"type", o.Kind, "amount", o.Amount, "created_at", o.CreatedAt}
 }

@@ -121,7 +121,7 @@ Operators: ` + strings.Join(names, ", "),
 				return errors.Join(err, st.end())
 			}
 			if asJSON {
-				err = cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"operator": args[0], "base_url": url})
+				err = cli.PrintJSON(cmd.OutOrStdout(), cli.Object{"base_url", url, "operator", args[0]})
 			} else {
 				_, err = cli.Printf(cmd.OutOrStdout(), simulated, args[0], url, cli.TrustedText(all[i].connection(url)), cli.TrustedText(all[i].exports()), cli.TrustedText(all[i].ways()))
 			}

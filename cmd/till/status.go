@@ -16,8 +16,6 @@ import (
 )
 
 func newStatus() *cobra.Command {
-	var database string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Say on one screen whether everything is well",
@@ -28,50 +26,44 @@ well, 1 if a person has to look at something, 2 if the database could not be rea
 		Example: `  till status
   till status --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				st, err := server.ReadStatus(cmd.Context(), s, database)
-				if err != nil {
-					return err
-				}
-				if err := printStatus(cmd.OutOrStdout(), st, asJSON); err != nil {
-					return err
-				}
-				if len(st.Troubles()) > 0 {
-					return cli.ErrProblems
-				}
-				return nil
-			})
-		},
 	}
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		st, err := server.ReadStatus(c.Context(), c.Store, c.Database)
+		if err != nil {
+			return err
+		}
+		if err := printStatus(c, st); err != nil {
+			return err
+		}
+		if len(st.Troubles()) > 0 {
+			return cli.ErrProblems
+		}
+		return nil
+	})
 }
 
-func printStatus(w io.Writer, s *books.Status, asJSON bool) error {
-	if asJSON {
-		return cli.PrintJSON(w, server.StatusOut(s))
-	}
-	printPart(w, s, &s.Live)
-	if s.Test.Clients > 0 {
-		cli.PrintLine(w, "Test clients, whose money is none:")
-		printPart(w, s, &s.Test)
-	}
-	cli.Printf(w, "verify     %s\n", verifiedText(s))
-	if s.Unfilled {
-		cli.PrintLine(w, "sums       are still being filled in by the server")
-	}
-	troubles := s.Troubles()
-	if len(troubles) == 0 {
-		_, err := cli.PrintLine(w, "All is well.")
+func printStatus(c *cli.Call, s *books.Status) error {
+	return c.Show(server.StatusOut(s), func(w io.Writer) error {
+		printPart(w, s, &s.Live)
+		if s.Test.Clients > 0 {
+			cli.PrintLine(w, "Test clients, whose money is none:")
+			printPart(w, s, &s.Test)
+		}
+		cli.Printf(w, "verify     %s\n", verifiedText(s))
+		if s.Unfilled {
+			cli.PrintLine(w, "sums       are still being filled in by the server")
+		}
+		troubles := s.Troubles()
+		if len(troubles) == 0 {
+			_, err := cli.PrintLine(w, "All is well.")
+			return err
+		}
+		for _, t := range troubles {
+			cli.Printf(w, "trouble    %s: %s\n", t.Name, t.Text)
+		}
+		_, err := cli.PrintLine(w, troublesText(troubles))
 		return err
-	}
-	for _, t := range troubles {
-		cli.Printf(w, "trouble    %s: %s\n", t.Name, t.Text)
-	}
-	_, err := cli.PrintLine(w, troublesText(troubles))
-	return err
+	})
 }
 
 func troublesText(all []books.Trouble) string {

@@ -384,7 +384,7 @@ func (d *lostDay) attributeAll() {
 	for _, s := range d.open() {
 		e, found := d.booked(s)
 		if !found {
-			d.t.Fatalf("no operator has the money of %+v", strayOut(s))
+			d.t.Fatalf("no operator has the money of %+v", strayObject(s))
 		}
 		args := []string{"strays", "attribute", s.ID.String(), "--database", d.backup.database, "--client", d.client.client.String(), "--by", "Anne Ndala",
 			"--evidence", evidence, "--amount", d.minor(&e), "--currency", e.Currency, "--json"}

@@ -92,65 +92,55 @@ func newPayout() *cobra.Command {
 
 // find returns a payment or payout, looking with every client unless one is
 // named. It returns CodePaymentNotFound or CodePayoutNotFound.
-func (c *subjectCommands) find(ctx context.Context, s *store.Store, text, client string) (ref store.Ref, err error) {
-	if ref.ID, err = cli.ParseID(text, c.name); err != nil {
+func (k *subjectCommands) find(c *cli.Call, text string, client till.ID) (ref store.Ref, err error) {
+	if ref.ID, err = cli.ParseID(text, k.name); err != nil {
 		return ref, err
 	}
 	exists := func(owner till.ID) error {
 		ref.Client = owner
-		return s.View(ctx, func(tx *store.Tx) error {
-			_, _, err := c.read(ctx, tx, ref)
+		return c.View(func(tx *store.Tx) error {
+			_, _, err := k.read(c.Context(), tx, ref)
 			return err
 		})
 	}
-	if client != "" {
-		owner, err := cli.ParseID(client, "client")
-		if err != nil {
-			return ref, err
-		}
-		return ref, exists(owner)
+	if !client.IsZero() {
+		return ref, exists(client)
 	}
 	found := false
-	err = s.EachClient(ctx, func(owner *till.Client) (bool, error) {
+	err = c.Store.EachClient(c.Context(), func(owner *till.Client) (bool, error) {
 		err := exists(owner.ID)
-		if till.ErrorCode(err) == c.notFound {
+		if till.ErrorCode(err) == k.notFound {
 			return true, nil
 		}
 		found = err == nil
 		return false, err
 	})
 	if err == nil && !found {
-		err = till.Errorf(c.notFound, "there is no such %s", c.name)
+		err = till.Errorf(k.notFound, "there is no such %s", k.name)
 	}
 	return ref, err
 }
 
-func (c *subjectCommands) newShow() *cobra.Command {
-	var client, database string
-	var asJSON bool
+func (k *subjectCommands) newShow() *cobra.Command {
+	var client till.ID
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show a " + c.name + " with its money and its calls",
-		Long: `Show a ` + c.name + ` with its money, its open cases, the reference sent to the
+		Short: "Show a " + k.name + " with its money and its calls",
+		Long: `Show a ` + k.name + ` with its money, its open cases, the reference sent to the
 operator, and each call to the operator. Use it to answer a client's question.`,
-		Example: "  till " + c.name + " show 0197a3d2-5b20-7d11-8c4e-0a9b7c6d5e4f",
+		Example: "  till " + k.name + " show 0197a3d2-5b20-7d11-8c4e-0a9b7c6d5e4f",
 		Args:    cli.OneArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				ref, err := c.find(cmd.Context(), s, args[0], client)
-				if err != nil {
-					return err
-				}
-				f, err := books.SubjectDetail(cmd.Context(), s, ref)
-				if err != nil {
-					return err
-				}
-				return printSubject(cmd.OutOrStdout(), f, asJSON)
-			})
-		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "the client's id, to find it faster")
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	cli.AddAnyClient(cmd, &client, "the client's id, to find it faster")
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		ref, err := k.find(c, c.Args[0], client)
+		if err != nil {
+			return err
+		}
+		f, err := books.SubjectDetail(c.Context(), c.Store, ref)
+		if err != nil {
+			return err
+		}
+		return printSubject(c, f)
+	})
 }

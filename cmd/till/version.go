@@ -10,7 +10,6 @@ import (
 )
 
 func newVersion() *cobra.Command {
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
@@ -18,15 +17,13 @@ func newVersion() *cobra.Command {
 problem.`,
 		Example: `  till version`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			w := cmd.OutOrStdout()
-			if asJSON {
-				return cli.PrintJSON(w, map[string]any{"version": cli.VersionText(), "api_version": api.Version, "go": runtime.Version()})
-			}
-			_, err := cli.PrintLine(w, cli.VersionLine())
-			return err
-		},
 	}
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return cli.Run(cmd, func(c *cli.Call) error {
+		w := c.OutOrStdout()
+		if c.JSON {
+			return cli.PrintJSON(w, cli.Object{"api_version", api.Version, "go", runtime.Version(), "version", cli.VersionText()})
+		}
+		_, err := cli.PrintLine(w, cli.VersionLine())
+		return err
+	})
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -18,9 +16,10 @@ func newWebhook() *cobra.Command {
 }
 
 func newWebhookReplay() *cobra.Command {
-	var client, database, by string
+	var client till.ID
+	var by string
 	var from, to int64
-	var failed, asJSON bool
+	var failed bool
 	cmd := &cobra.Command{
 		Use:   "replay ENDPOINT",
 		Short: "Send events to an endpoint again",
@@ -31,65 +30,57 @@ events. The running server sends them after the live ones, at most 50 per second
 The command prints how many were queued.`,
 		Example: `  till webhook replay 0197a3d2-8e53-7044-9f71-3dcea0908172 --failed --by "Awa N."`,
 		Args:    cli.OneArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ask := &webhook.Replay{}
-			flags := cmd.Flags()
-			if flags.Changed("from") {
-				ask.From = &from
-			}
-			if flags.Changed("to") {
-				ask.To = &to
-			}
-			if failed {
-				ask.Failed = &failed
-			}
-			switch {
-			case failed && (ask.From != nil || ask.To != nil):
-				return errors.New("--failed stands without --from and --to")
-			case !failed && ask.From == nil:
-				return errors.New("say --from, with --to or without it, or --failed")
-			case by == "":
-				return errors.New("--by says who asks for it")
-			}
-			return cli.WithDatabase(cmd.Context(), database, func(s *store.Store) error {
-				ref, err := findEndpoint(cmd.Context(), s, args[0], client)
-				if err != nil {
-					return err
-				}
-				acts := &webhook.Endpoints{Store: s}
-				out, err := acts.Replay(cmd.Context(), ref.Client, ref.ID, ask, webhook.Requester{Actor: by, Scopes: till.Scopes})
-				if err != nil {
-					return err
-				}
-				return printReplayed(cmd, ref, out, asJSON)
-			})
-		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&client, "client", "", "the client's id, to find it faster")
+	cli.AddAnyClient(cmd, &client, "the client's id, to find it faster")
 	flags.Int64Var(&from, "from", 0, "the sequence of the first event (default none, with --failed)")
 	flags.Int64Var(&to, "to", 0, "the sequence of the last event (default the end of the log)")
 	flags.BoolVar(&failed, "failed", false, "send the events that were given up, instead of a range")
 	cli.AddBy(cmd, &by, "the person who asks for it")
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	return cmd
+	return cli.OnDatabase(cmd, func(c *cli.Call) error {
+		ask := &webhook.Replay{}
+		flags := c.Flags()
+		if flags.Changed("from") {
+			ask.From = &from
+		}
+		if flags.Changed("to") {
+			ask.To = &to
+		}
+		if failed {
+			ask.Failed = &failed
+		}
+		switch {
+		case failed && (ask.From != nil || ask.To != nil):
+			return errors.New("--failed stands without --from and --to")
+		case !failed && ask.From == nil:
+			return errors.New("say --from, with --to or without it, or --failed")
+		case by == "":
+			return errors.New("--by says who asks for it")
+		}
+		ref, err := findEndpoint(c, c.Args[0], client)
+		if err != nil {
+			return err
+		}
+		acts := &webhook.Endpoints{Store: c.Store}
+		out, err := acts.Replay(c.Context(), ref.Client, ref.ID, ask, webhook.Requester{Actor: by, Scopes: till.Scopes})
+		if err != nil {
+			return err
+		}
+		return printReplayed(c, ref, out)
+	})
 }
 
-func printReplayed(cmd *cobra.Command, ref store.Ref, out webhook.Replayed, asJSON bool) error {
-	events, count := (*int64)(nil), "not counted, there are too many"
+func printReplayed(c *cli.Call, ref store.Ref, out webhook.Replayed) error {
+	var events, from, to any
+	count := any("not counted, there are too many")
 	if out.Events >= 0 {
-		events, count = &out.Events, strconv.FormatInt(out.Events, 10)
+		events, count = out.Events, out.Events
 	}
-	if asJSON {
-		v := map[string]any{"client_id": ref.Client.String(), "endpoint_id": ref.ID.String(), "events": events,
-			"from_sequence": nil, "to_sequence": nil, "deliveries": out.Deliveries, "stretches": out.Ranges}
-		if out.From > 0 {
-			v["from_sequence"], v["to_sequence"] = out.From, out.To
-		}
-		return cli.PrintJSON(cmd.OutOrStdout(), v)
+	if out.From > 0 {
+		from, to = out.From, out.To
 	}
-	return cli.Table(cmd.OutOrStdout(), func(row func(...any)) {
+	return c.Lines(cli.Object{"client_id", ref.Client, "deliveries", out.Deliveries, "endpoint_id", ref.ID, "events", events,
+		"from_sequence", from, "stretches", out.Ranges, "to_sequence", to}, func(row func(...any)) {
 		row("endpoint", ref.ID)
 		row("client", ref.Client)
 		row("events queued", count)
@@ -105,30 +96,26 @@ func printReplayed(cmd *cobra.Command, ref store.Ref, out webhook.Replayed, asJS
 
 // findEndpoint returns an endpoint, of any client unless one is named. It
 // returns CodeEndpointNotFound.
-func findEndpoint(ctx context.Context, s *store.Store, text, client string) (ref store.Ref, err error) {
+func findEndpoint(c *cli.Call, text string, client till.ID) (ref store.Ref, err error) {
 	if ref.ID, err = cli.ParseID(text, "webhook endpoint"); err != nil {
 		return ref, err
 	}
 	missing := till.Errorf(till.CodeEndpointNotFound, "there is no such webhook endpoint")
 	look := func(owner till.ID) (e *store.Endpoint, err error) {
 		ref.Client = owner
-		err = s.View(ctx, func(tx *store.Tx) error { e, err = tx.Endpoint(ctx, ref); return err })
+		err = c.View(func(tx *store.Tx) error { e, err = tx.Endpoint(c.Context(), ref); return err })
 		return e, err
 	}
-	if client != "" {
-		owner, err := cli.ParseID(client, "client")
-		if err != nil {
-			return ref, err
-		}
-		e, err := look(owner)
+	if !client.IsZero() {
+		e, err := look(client)
 		if err == nil && e == nil {
 			err = missing
 		}
 		return ref, err
 	}
 	found := false
-	err = s.EachClient(ctx, func(c *till.Client) (bool, error) {
-		e, err := look(c.ID)
+	err = c.Store.EachClient(c.Context(), func(owner *till.Client) (bool, error) {
+		e, err := look(owner.ID)
 		found = e != nil
 		return !found, err
 	})

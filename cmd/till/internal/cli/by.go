@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/server"
 )
 
 // AddBy adds --by. The flag holds the person's name as the audit log has
@@ -35,6 +36,14 @@ func (f *personFlag) String() string { return string(*f) }
 
 // Type implements pflag.Value.
 func (f *personFlag) Type() string { return "person" }
+
+// AddReason adds --reason, one line for the audit log. Phone numbers in it are masked.
+func AddReason(cmd *cobra.Command, reason *string, usage string) {
+	AddValue(cmd, "reason", usage, func(text string) error {
+		*reason = server.Redact(text)
+		return CheckReason(text)
+	})
+}
 
 // CheckReason rejects a --reason that is empty or has several lines.
 func CheckReason(reason string) error {

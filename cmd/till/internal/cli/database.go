@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"till"
 	"till/store"
 )
 
@@ -73,13 +72,4 @@ func WithReaders(ctx context.Context, path string, readers int, f func(s *store.
 		return err
 	}
 	return f(s)
-}
-
-// ParseID reads an id from the command line.
-func ParseID(text, what string) (till.ID, error) {
-	id, err := till.ParseID(text)
-	if err != nil {
-		return id, fmt.Errorf("%q is not the id of a %s", text, what)
-	}
-	return id, nil
 }

@@ -27,13 +27,5 @@ func NewGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// OneArg accepts exactly one argument.
-func OneArg(cmd *cobra.Command, args []string) error {
-	if len(args) == 1 {
-		return nil
-	}
-	return fmt.Errorf("there are %d arguments and not one: %s", len(args), cmd.UseLine())
-}
-
 // ErrProblems means that a command has printed problems.
 var ErrProblems = errors.New("problems were found")

@@ -68,6 +68,23 @@ func AddJSON(cmd *cobra.Command, asJSON *bool) {
 	cmd.Flags().BoolVar(asJSON, "json", false, "print JSON instead of text")
 }
 
+// cell is "-" for what is unset: nothing, a time, an id.
+func cell(v any) any {
+	switch x := v.(type) {
+	case nil:
+		return "-"
+	case till.Time:
+		if x.IsZero() {
+			return "-"
+		}
+	case till.ID:
+		if x.IsZero() {
+			return "-"
+		}
+	}
+	return v
+}
+
 // Table writes rows in columns.
 func Table(w io.Writer, rows func(row func(cells ...any))) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
@@ -76,7 +93,7 @@ func Table(w io.Writer, rows func(row func(cells ...any))) error {
 			if i > 0 {
 				fmt.Fprint(t, "\t")
 			}
-			fmt.Fprint(t, shown(c))
+			fmt.Fprint(t, shown(cell(c)))
 		}
 		fmt.Fprintln(t)
 	})
