@@ -269,7 +269,7 @@ func (s *chunkSend) attempt(ctx context.Context, it *chunkItem) (t store.Deliver
 	a := d.c.Sender.Post(ctx, e.URL, Sign(b.id, now.Std(), json, s.keys.at(now)...), json)
 	t.Took, t.Code, t.Text, t.Problem = a.Took, a.Status, a.Body, a.Problem
 	o.response, o.ended = a, d.c.Store.Now()
-	s.count(it, a, now)
+	s.observe(it, a, now)
 	return t, o
 }
 
