@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"till"
+	"till/internal/limit"
 	"till/ledger"
 	"till/meter"
 	"till/store"
@@ -16,7 +17,7 @@ type counts struct {
 	subjects        *meter.Subjects
 	oldest          map[string]*atomic.Int64 // by lane: when its oldest step is due; 0: there is none
 
-	troubled logLimits // by connection: lines about calls without an answer
+	troubled map[string]*limit.Lines // by connection: lines about calls without an answer
 	plain    atomic.Int64
 }
 
@@ -30,9 +31,10 @@ func createBatchName(kind till.SubjectKind) string {
 
 func newCounts(w *Worker) *counts {
 	m, kind := w.c.Meter, string(w.kind)
-	c := &counts{submits: map[string]*meter.Operation{}, checks: map[string]*meter.Operation{}, oldest: map[string]*atomic.Int64{}}
+	c := &counts{submits: map[string]*meter.Operation{}, checks: map[string]*meter.Operation{}, oldest: map[string]*atomic.Int64{}, troubled: map[string]*limit.Lines{}}
 	c.subjects = m.NewSubjects(kind, statusesOf(w.kind))
 	for name, p := range w.c.Connections {
+		c.troubled[name] = &limit.Lines{Most: 1}
 		for _, action := range []Action{Submit, Check} {
 			o := w.operation(name, action).Name
 			by, timeout := c.checks, p.Traits().CheckTimeout

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"till/provider"
@@ -43,7 +42,7 @@ func (w *Worker) logCall(t *Task, a *Answer, took time.Duration) {
 	level, others := slog.LevelDebug, int64(0)
 	if a.Err != nil {
 		ok := false
-		if others, ok = w.counts.troubled.allow(a.Connection, time.Now()); ok {
+		if others, ok = w.counts.troubled[a.Connection].Allow(time.Now()); ok {
 			level = slog.LevelWarn
 		}
 	}
@@ -70,28 +69,4 @@ func callError(err error) string {
 		return "no answer in time"
 	}
 	return "no answer"
-}
-
-// logLimits lets one line a second pass, by connection.
-type logLimits struct {
-	mu      sync.Mutex
-	last    map[string]time.Time
-	skipped map[string]int64
-}
-
-// allow reports whether a line may be written, and how many were not since the last one.
-func (l *logLimits) allow(connection string, now time.Time) (skipped int64, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.last == nil {
-		l.last, l.skipped = map[string]time.Time{}, map[string]int64{}
-	}
-	if now.Sub(l.last[connection]) < time.Second {
-		l.skipped[connection]++
-		return 0, false
-	}
-	l.last[connection] = now
-	skipped = l.skipped[connection]
-	l.skipped[connection] = 0
-	return skipped, true
 }
