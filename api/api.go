@@ -209,7 +209,9 @@ func (h *pathHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.r, c.route = r, rt
 	err := c.authorizeAndRead()
 	if err == nil {
-		c.acceptTrace()
+		if c.session != nil { // anybody else could make us send spans
+			c.caller = h.s.Tracer.Accept(r.Header["Traceparent"], c.start)
+		}
 		err = rt.handle(c)
 	}
 	if err != nil {

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"log/slog"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"till"
-	"till/account"
+	"till/internal/limit"
+	"till/internal/trace"
 	"till/meter"
 )
 
@@ -18,11 +18,11 @@ type counts struct {
 	inFlight atomic.Int64
 	routes   map[*Route]*meter.Route // nil counts nothing
 	none     *meter.Route            // requests that no route answers
-	slow     lineLimit
+	slow     limit.Lines
 }
 
 func newCounts(s *server) *counts {
-	c := &counts{routes: map[*Route]*meter.Route{}, none: s.Meter.NewRoute(meter.NoRoute)}
+	c := &counts{routes: map[*Route]*meter.Route{}, none: s.Meter.NewRoute(meter.NoRoute), slow: limit.Lines{Most: maxSlowLines}}
 	for i := range Routes {
 		rt := &Routes[i]
 		c.routes[rt] = s.Meter.NewRoute(rt.Method + " " + rt.Path)
@@ -40,8 +40,8 @@ const (
 	maxSlowLines = 10
 )
 
-// served counts a request that has ended, and writes its line: at debug, or at warn if it
-// was slow. All fields are always there; a golden test holds the
+// served tells the meter, the trace and the log of a request that has ended. Its line is at
+// debug, or at warn if it was slow. All fields are always there; a golden test holds the
 // list.
 func (c *exchange) served() {
 	took := time.Since(c.start)
@@ -54,12 +54,14 @@ func (c *exchange) served() {
 		status = meter.Closed
 	}
 	route.Served(status, took, c.waited)
-	c.trace(took)
+	if c.caller.Asks() {
+		c.trace(took)
+	}
 
 	level, others := slog.LevelDebug, int64(0)
 	if took > slowRequest && !c.waited && c.status < http.StatusBadRequest { // an error has its line already
 		ok := false
-		if others, ok = c.s.counts.slow.allow(time.Now()); ok {
+		if others, ok = c.s.counts.slow.Allow(time.Now()); ok {
 			level = slog.LevelWarn
 		}
 	}
@@ -67,61 +69,35 @@ func (c *exchange) served() {
 	if !c.s.Log.Enabled(ctx, level) {
 		return
 	}
-	client := ""
-	if !c.client.IsZero() {
-		client = c.client.String()
-	}
 	c.s.Log.LogAttrs(ctx, level, "request",
 		slog.String("request_id", c.id), slog.String("route", cmp.Or(c.name(), meter.NoRoute)), slog.Int("status", c.status), slog.String("code", string(c.code)),
-		slog.String("client", client), slog.String("key", c.keyID), slog.String("from", c.peer().String()), slog.Duration("took", took),
+		slog.String("client", c.clientName()), slog.String("key", c.keyID), slog.String("from", c.peer().String()), slog.Duration("took", took),
 		slog.Bool("waited", c.waited), slog.Int("bytes_in", c.received), slog.Int("bytes_out", c.sent), slog.Bool("replayed", c.Header()["Idempotent-Replayed"] != nil), slog.Int64("others", others))
 }
 
-// countRefusal counts an answer that refuses a key or a client.
-func (c *exchange) countRefusal(e *till.Error) {
-	m := c.s.Meter
-	switch {
-	case c.reason == string(till.CodeRateLimited):
-		m.RateLimited()
-	case c.reason == string(till.CodeMissingKey):
-		m.AuthRefused("missing")
-	case c.reason == refusedUnknown:
-		if _, _, _, whole := account.ParseKey(c.r.Header.Get("X-Api-Key")); !whole {
-			m.AuthRefused("malformed")
-		} else {
-			m.AuthRefused("unknown")
-		}
-	case c.reason == refusedEnded:
-		m.AuthRefused("ended")
-	case c.reason == refusedAddress:
-		m.AuthRefused("address")
-	case c.reason == string(till.CodeKeyInURL):
-		m.AuthRefused("in_url")
-	case e.Code == till.CodeClientSuspended:
-		m.AuthRefused("suspended")
+// clientName returns the key's client for the log, "" if it is unknown.
+func (c *exchange) clientName() string {
+	if c.client.IsZero() {
+		return ""
 	}
+	return c.client.String()
 }
 
-// lineLimit lets maxSlowLines pass in a second.
-type lineLimit struct {
-	mu      sync.Mutex
-	since   time.Time
-	written int
-	skipped int64
-}
-
-// allow reports whether a line may be written, and how many were not since the last one.
-func (l *lineLimit) allow(now time.Time) (skipped int64, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now.Sub(l.since) >= time.Second {
-		l.since, l.written = now, 0
+// trace records the span of a request whose caller asks for it: in the caller's trace, with
+// a link to the payment or payout.
+func (c *exchange) trace(took time.Duration) {
+	now := c.s.Store.Now()
+	span := trace.Span{
+		Trace: c.caller.Trace, ID: c.caller.Span, Parent: c.caller.Parent, Name: c.name(), Kind: trace.Server,
+		Start: now.Add(-took), End: now, Failed: c.status >= http.StatusInternalServerError,
 	}
-	if l.written == maxSlowLines {
-		l.skipped++
-		return 0, false
+	if !c.subject.IsZero() {
+		span.Link = trace.Link{Trace: c.subject, Span: trace.RootID(c.subject)}
 	}
-	l.written++
-	skipped, l.skipped = l.skipped, 0
-	return skipped, true
+	span.Text("http.request.method", c.route.Method)
+	span.Text("http.route", "/v1"+c.route.Path)
+	span.Int("http.response.status_code", int64(c.status))
+	span.Text("till.code", string(c.code))
+	span.Text("till.request_id", c.id)
+	c.s.Tracer.Record(&span)
 }
