@@ -95,7 +95,7 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 		a.Err = errLeaseOver
 	}
 	if a.Err != nil {
-		w.counts.of(j.Connection, t.Action).LeaseOver()
+		w.counted(j.Connection, t.Action).LeaseOver()
 		a.Ended = w.c.Store.Now()
 		w.c.Log.Warn("step not acted on", w.kindName(), j.Ref.ID, "error", a.Err)
 		return a
@@ -106,10 +106,8 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 	a.Result, a.Err = w.call(ctx, p, t)
 	took := time.Since(began)
 	w.health.record(j.Connection, t.Action, a.Err, took, t.round)
-	w.counts.of(j.Connection, t.Action).Called(string(a.Result.Outcome), a.Err != nil, took)
 	a.Ended = w.c.Store.Now()
-	w.logCall(t, a, took)
-	w.traceCall(t, a, took)
+	w.called(t, a, took)
 	return a
 }
 

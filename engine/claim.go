@@ -267,7 +267,7 @@ func (w *Worker) claimOf(ctx context.Context, lanes []string, find func(tx *stor
 // countBegun counts a call that is about to begin.
 func (w *Worker) countBegun(t *Task) {
 	if t.Action.calls() {
-		w.counts.of(t.Instruction.Connection, t.Action).Begun(t.claimed.Sub(t.seen.DueAt))
+		w.counted(t.Instruction.Connection, t.Action).Begun(t.claimed.Sub(t.seen.DueAt))
 	}
 }
 

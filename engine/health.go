@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -374,4 +376,12 @@ func (w *Worker) TakeProbe(connection string) (ok bool, retry time.Duration) {
 		return true, 0
 	}
 	return false, max(time.Second, time.Until(v.retryAt))
+}
+
+// logBreaker writes the line of a circuit breaker that changed. Lines "changed" have the
+// same fields everywhere; a golden test holds the list.
+func (w *Worker) logBreaker(was, is *store.Breaker) {
+	w.c.Log.LogAttrs(context.Background(), slog.LevelWarn, "changed",
+		slog.String("what", "breaker"), slog.String("id", is.Connection), slog.String("from", string(was.State)), slog.String("to", string(is.State)),
+		slog.String("why", fmt.Sprintf("stopped %d times without lasting recovery", is.Tries)))
 }

@@ -175,12 +175,9 @@ func (p *Processor[R]) runCreates(ctx context.Context, own *batch.Batcher[*Creat
 		}
 	}
 	p.journalCommitted(calls)
-	p.traceCreates(calls, began)
+	p.created(calls, began)
 	unclaimed := false
 	for _, call := range calls {
-		if call.made() {
-			p.counts.subjects.Moved(call.Row.Subject().Method, string(till.Pending))
-		}
 		switch {
 		case call.Permit == nil:
 			unclaimed = unclaimed || call.made()

@@ -122,7 +122,7 @@ func (p *claimPermits) within(t *Task) bool {
 	o := w.operation(name, t.Action)
 	if rate := w.rates[o]; rate.PerSecond > 0 && t.Action.calls() {
 		if p.tokensLeft[o] == 0 {
-			w.counts.of(name, t.Action).Short()
+			w.counts.operations[o].Short()
 			p.delay(t, timeToToken(p.budgets[o], rate))
 			return false
 		}
