@@ -71,7 +71,7 @@ var packageRules = []packageRule{
 	{"internal/db/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"internal/db/pgtest/withpg", "internal/db/pgtest", ""},
 	{"engine", ". ledger provider store internal/batch internal/limit internal/loop internal/request internal/quota internal/seal", ""}, // a change of payments or payouts keeps the wallets in step
-	{"collect", ". ledger provider store engine internal/jsonx internal/request", jsonModule},                            // a body keeps its numbers as written
+	{"collect", ". ledger provider store engine internal/jsonx internal/request", jsonModule},                                           // a body keeps its numbers as written
 	{"payout", ". ledger provider store engine internal/request", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store internal/limit", ""},
