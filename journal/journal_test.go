@@ -288,6 +288,11 @@ func TestAJournalThatCannotBeWritten(t *testing.T) {
 	w.flush()
 	failing := w.Failing()
 	mend()
+	w.space = func(string) (size, free int64, ok bool) { return 1 << 30, maxFrame - 1, true }
+	if w.flush(); !w.Failing() {
+		t.Error("it does not fail any more, and has no space for a record")
+	}
+	w.space = func(string) (size, free int64, ok bool) { return 1 << 30, maxFrame, true }
 	if w.flush(); !failing || w.Failing() {
 		t.Error("it should fail until the folder is back, also while nothing is created")
 	}

@@ -13,12 +13,13 @@ import (
 	"till/engine"
 	"till/internal/loop"
 	"till/internal/seal"
+	"till/internal/system"
 )
 
 // The limits of a Writer.
 const (
-	segmentBytes = 64 << 20  // a segment that has more is the last one's end
-	segmentAge   = time.Hour // and so is one that is older
+	segmentBytes = 64 << 20  // a larger segment is closed and the next one opened
+	segmentAge   = time.Hour // an older one too
 	writeEvery   = time.Second / 4
 	keepEvery    = 10 * time.Minute
 	warnEvery    = time.Minute
@@ -55,6 +56,7 @@ type Writer struct {
 	c      Config
 	sealer *seal.Sealer
 	now    func() time.Time // a test has its own
+	space  func(folder string) (size, free int64, ok bool)
 
 	writing sync.Mutex // held while the segment is used
 	open    *segment   // nil after an error: the next write opens another
@@ -99,7 +101,7 @@ func Open(c Config) (*Writer, error) {
 	if err := os.MkdirAll(c.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the journal: %w", err)
 	}
-	w := &Writer{c: c, sealer: sealer, now: time.Now}
+	w := &Writer{c: c, sealer: sealer, now: time.Now, space: system.DiskSpace}
 	if w.open, err = newSegment(c.Folder, sealer, c.Installation, w.now()); err != nil {
 		return nil, fmt.Errorf("the journal cannot be written: %w", err)
 	}
@@ -187,14 +189,20 @@ func (w *Writer) Failing() bool {
 }
 
 // flush writes what waits. What cannot be written waits on. After a failure it also tries
-// with nothing to write, so that Failing tells when the disk works again.
+// with nothing to write, so that Failing tells when the disk works again: not before there
+// is space for a whole record, because the head of a segment fits where no create does.
 func (w *Writer) flush() {
 	w.mu.Lock()
 	batch, bytes, failing := w.waiting, w.bytes, w.failing
 	w.waiting = nil
 	w.mu.Unlock()
-	if len(batch) == 0 && !failing {
-		return
+	if len(batch) == 0 {
+		if !failing {
+			return
+		}
+		if _, free, ok := w.space(w.c.Folder); ok && free < maxFrame {
+			return
+		}
 	}
 	err := w.write(batch)
 	w.mu.Lock()
