@@ -68,6 +68,7 @@ var packageRules = []packageRule{
 	{"internal/hint", root, pgModule},   // a client's event log has grown: pgx for NOTIFY
 	{"store/schema", "internal/db", ""}, // the migrations and their runner
 	{"store", ". ledger internal/db internal/db/sqlite internal/db/postgres internal/hint store/schema", ""},
+	{"internal/logs", ". store", ""},     // the log: masked, counted, kept
 	{"internal/db/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"internal/db/pgtest/withpg", "internal/db/pgtest", ""},
 	{"engine", ". ledger provider store internal/batch internal/limit internal/loop internal/request internal/quota internal/seal", ""}, // a change of payments or payouts keeps the wallets in step
@@ -111,15 +112,15 @@ var packageRules = []packageRule{
 	{"operators", ". provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine config tokens books secret internal/loop internal/seal", ""},
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
-	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people secret operators api console console/shell reference internal/db/sqlite internal/db/postgres internal/door internal/loop internal/seal internal/system", ""},
+	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people secret operators api console console/shell reference internal/db/sqlite internal/db/postgres internal/door internal/logs internal/loop internal/seal internal/system", ""},
 	// What commands share: it prints, reads flags and opens the database.
-	{"cmd/till/internal/cli", ". provider provider/sandbox store engine collect payout books secret operators api server internal/escape internal/seal", "github.com/spf13/cobra github.com/spf13/pflag"},
-	{"cmd/till", ". cmd/till/internal/cli ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books backup webhook secret operators api server internal/dev/loadgen internal/escape internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
+	{"cmd/till/internal/cli", ". provider provider/sandbox store engine collect payout books secret operators api internal/escape internal/logs internal/seal", "github.com/spf13/cobra github.com/spf13/pflag"},
+	{"cmd/till", ". cmd/till/internal/cli ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books backup webhook secret operators api server internal/dev/loadgen internal/escape internal/logs internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
 	// a simulated one down.
-	{"bench", ". provider provider/mtnmomo store internal/db/pgtest bench/seed engine collect webhook server internal/dev/loadgen internal/jsonx", ""},
+	{"bench", ". provider provider/mtnmomo store internal/db/pgtest bench/seed engine collect webhook server internal/dev/loadgen internal/jsonx internal/logs", ""},
 }
 
 // engineFiles are the files beside the engines' own packages that may import an
@@ -144,7 +145,7 @@ var limited = []struct {
 	also string // a prefix that counts as the same
 }{
 	{"database/sql", []string{"store", "store/storetest", "provider/sandbox"}, "all SQL is in store; the sandbox keeps its own book", "database/sql/"},
-	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console/subject", "console/hooks", "backup", "journal", "reference", "operators", "server", "cmd/till", "cmd/till/internal/cli", "bench", "internal/dev/remote", "internal/dev/relay", "internal/dev/trigger", "internal/dev/rehearse", "internal/acmetest"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
+	{"encoding/json", []string{"provider/wire", "provider/providertest", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "store/storetest", "provider/sandbox", "people", "console/subject", "console/hooks", "backup", "journal", "reference", "operators", "internal/logs", "server", "cmd/till", "cmd/till/internal/cli", "bench", "internal/dev/remote", "internal/dev/relay", "internal/dev/trigger", "internal/dev/rehearse", "internal/acmetest"}, "clients' bodies are read by jsonx, which is strict, and written by hand; operators are read leniently", ""},
 	{"net/http", []string{"provider/wire", "provider/simulator", "provider/mtnmomo", "provider/airtel", "provider/pawapay", "provider/mpesa", "provider/sandbox", "provider/providertest", "webhook", "api", "console", "console/assets", "console/shell", "console/list", "console/subject", "console/counter", "console/money", "console/hooks", "console/access", "console/figures", "console/sandbox", "backup", "reference", "server", "cmd/till", "bench", "internal/door", "internal/dev/faulty", "internal/dev/remote", "internal/dev/relay", "internal/dev/rehearse", "internal/trace", "internal/acmetest", "certificates"}, "the business knows no network, but for webhook, which posts, certificates, and the adapters of operators", "net/http/"},
 	{"html/template", []string{"console/chart", "console/page", "console/shell", "console/access", "console/sandbox", "reference"}, "pages are the console's and the reference's", ""},
 	{"unsafe", nil, "nothing here is worth it", ""},

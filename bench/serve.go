@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"till/internal/logs"
 	"till/server"
 )
 
@@ -64,7 +65,7 @@ func serveTill(ctx context.Context, args []string) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(servedGCPercent)
 	}
-	c := server.Config{Role: server.RoleAPI, Log: server.NewLogger(os.Stderr, false, slog.LevelInfo)}
+	c := server.Config{Role: server.RoleAPI, Log: logs.New(os.Stderr, false, slog.LevelInfo)}
 	f := flag.NewFlagSet("serve-till", flag.ContinueOnError)
 	f.StringVar(&c.Listen, "listen", "", "address")
 	f.StringVar(&c.Database, "database", "", "database")

@@ -118,3 +118,10 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	w.WriteHeader(status)
 	fmt.Fprintln(w, text)
 }
+
+// serveLog answers with the lines that are kept.
+func (s *Server) serveLog(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Write(s.c.LogRing.Last())
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"till/internal/logs"
 	"till/meter"
 )
 
@@ -37,7 +38,7 @@ func TestTheAdminAddressAnswersThisMachineOrABearer(t *testing.T) {
 		{"the bearer", "10.1.0.9:1", "till:8081", adminToken, file, http.StatusOK},
 		{"the bearer of a file that is gone", "10.1.0.9:1", "till:8081", adminToken, file + ".gone", http.StatusUnauthorized},
 	} {
-		s := &Server{c: Config{AdminTokenFile: c.file, LogRing: NewLogRing(&strings.Builder{})}, meter: meter.New(meter.Config{}), ready: &kept[error]{read: func() error { return nil }},
+		s := &Server{c: Config{AdminTokenFile: c.file, LogRing: logs.NewRing(&strings.Builder{})}, meter: meter.New(meter.Config{}), ready: &kept[error]{read: func() error { return nil }},
 			status: &kept[[]byte]{read: func() []byte { return []byte("{}") }}}
 		ask := func(path string) (int, string) {
 			r := httptest.NewRequest(http.MethodGet, path, nil)

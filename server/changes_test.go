@@ -13,6 +13,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/internal/logs"
 	"till/store"
 )
 
@@ -40,7 +41,7 @@ func changedLines(t *testing.T, log string) (out []string) {
 func TestActsHaveLines(t *testing.T) {
 	t.Parallel()
 	var w bytes.Buffer
-	s := &Server{log: NewLogger(&w, true, slog.LevelInfo)}
+	s := &Server{log: logs.New(&w, true, slog.LevelInfo)}
 	row := func(actor, action, detail string) *store.AuditRow {
 		return &store.AuditRow{ClientID: till.NewID(1), Actor: actor, Action: action, Detail: detail}
 	}
@@ -92,7 +93,7 @@ func TestTheActsOfTheTableExist(t *testing.T) {
 func TestCasesHaveLines(t *testing.T) {
 	t.Parallel()
 	var w bytes.Buffer
-	s := &Server{log: NewLogger(&w, true, slog.LevelInfo), id: till.NewID(1)}
+	s := &Server{log: logs.New(&w, true, slog.LevelInfo), id: till.NewID(1)}
 	see := func(at till.Time, owner till.ID, open map[string]float64) {
 		var gauges []books.Gauge
 		for kind, n := range open {

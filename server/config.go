@@ -9,6 +9,7 @@ import (
 
 	"till/certificates"
 	"till/config"
+	"till/internal/logs"
 	"till/internal/trace"
 	"till/operators"
 	"till/provider"
@@ -138,7 +139,7 @@ type Config struct {
 
 	// LogRing is the writer below Log, whose last lines the admin address shows. Nil keeps
 	// none.
-	LogRing *LogRing
+	LogRing *logs.Ring
 	// LogEnded is how many payments and payouts that ended as planned share one line of the
 	// log; 0 means that each has one.
 	LogEnded int

@@ -13,7 +13,7 @@
 //   - A database is used only with the secret that it was created with.
 //   - A connection's name stands for one account while payments on it are open.
 //   - Nothing is scanned at start.
-//   - No key, secret or full phone number is logged (NewLogger).
+//   - No key, secret or full phone number is logged (package logs).
 //
 // Examine checks a setup, for 'till doctor'; it needs no Server.
 //

@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/config"
+	"till/internal/logs"
 	"till/internal/seal"
 	"till/operators"
 	"till/provider"
@@ -75,11 +76,11 @@ func (d *doctor) examineConnection(ctx context.Context, db *store.Store, ops *op
 		unproven, unknown := errors.AsType[provider.Unproven](err)
 		switch {
 		case unknown:
-			d.add(what, Risky, "%s", Redact(string(unproven)))
+			d.add(what, Risky, "%s", logs.Redact(string(unproven)))
 		case errors.Is(err, context.DeadlineExceeded):
 			d.add(what, Wrong, "the operator did not answer in %s: is its address right, and may this machine reach it?", operators.TestTimeout)
 		case err != nil:
-			d.add(what, Wrong, "%s", Redact(err.Error()))
+			d.add(what, Wrong, "%s", logs.Redact(err.Error()))
 		default:
 			d.add(what, Fine, "the operator lets us in (%s)", time.Since(began).Round(time.Millisecond))
 		}

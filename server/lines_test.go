@@ -11,6 +11,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/internal/logs"
 	"till/store"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestBooksLines(t *testing.T) {
 	t.Parallel()
 	var w bytes.Buffer
-	s := &Server{log: NewLogger(&w, true, slog.LevelInfo), id: till.NewID(1)}
+	s := &Server{log: logs.New(&w, true, slog.LevelInfo), id: till.NewID(1)}
 	turn := func(at till.Time, owner till.ID, gauges ...books.Gauge) {
 		s.showGauges(&store.Turn{Name: books.GaugesTurn, RanAt: at, Owner: owner, Result: books.EncodeGauges(gauges)})
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"till/books"
+	"till/internal/logs"
 	"till/server"
 	"till/store"
 )
@@ -264,7 +265,7 @@ func TestWideLinesHaveTheirFields(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	c := testConfig(t)
-	c.Log = server.NewLogger(&log, true, slog.LevelDebug)
+	c.Log = logs.New(&log, true, slog.LevelDebug)
 	r := start(t, c)
 	r.await(r.create("242061234567"), "success")
 	r.await(r.create("242060000002"), "failed")

@@ -22,6 +22,7 @@ import (
 	"till/collect"
 	"till/console/shell"
 	"till/engine"
+	"till/internal/logs"
 	"till/internal/loop"
 	"till/internal/seal"
 	"till/internal/trace"
@@ -117,7 +118,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 			return nil, fmt.Errorf("make the folder of the database: %w", err)
 		}
 	}
-	log, endFaults := countFaults(c.Log)
+	log, endFaults := logs.CountFaults(c.Log)
 	s := &Server{c: c, log: log, id: till.NewID(till.TimeOf(time.Now())), reloads: loop.NewWaker(), pulses: loop.NewWaker()}
 	s.ready, s.status = &kept[error]{read: s.checkReady, time: readyCacheTime}, &kept[[]byte]{read: s.readStatus, time: statusCacheTime}
 	s.close = sync.OnceValue(s.undo.run)

@@ -18,6 +18,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/internal/logs"
 	"till/secret"
 	"till/server"
 	"till/store"
@@ -72,7 +73,7 @@ func TestAFirstStartHasOneLineAboutMigrations(t *testing.T) {
 	t.Parallel()
 	c := testConfig(t)
 	var w bytes.Buffer
-	c.Log = server.NewLogger(&w, false, slog.LevelInfo)
+	c.Log = logs.New(&w, false, slog.LevelInfo)
 	s, err := server.New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +157,7 @@ func TestAPaymentGoesThroughTheWholeProgram(t *testing.T) {
 	t.Parallel()
 	var log syncBuffer
 	c := testConfig(t)
-	c.Log = server.NewLogger(&log, true, slog.LevelDebug)
+	c.Log = logs.New(&log, true, slog.LevelDebug)
 	r := start(t, c)
 	// 0015 sends its callback five times; they come in without a network.
 	for _, phone := range []string{"242061234567", "242061230015"} {

@@ -26,6 +26,7 @@ import (
 	"till"
 	"till/books"
 	"till/cmd/till/internal/cli"
+	"till/internal/logs"
 	"till/server"
 	"till/store"
 )
@@ -147,7 +148,7 @@ func (b *bundle) add(ctx context.Context, archive *tar.Writer, f *bundleFile) er
 		text = []byte("not read: " + err.Error() + "\n")
 	}
 	if !f.binary || err != nil {
-		text = []byte(server.Redact(string(text)))
+		text = []byte(logs.Redact(string(text)))
 	}
 	if err := archive.WriteHeader(&tar.Header{Name: f.name, Mode: 0o600, Size: int64(len(text)), ModTime: time.Now()}); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"till"
+	"till/internal/logs"
 	"till/server"
 	"till/store"
 	"till/store/storetest"
@@ -82,7 +83,7 @@ func TestABundleTellsNothingOfClients(t *testing.T) {
 	b.plan(&server.Findings{All: []server.Finding{{Name: "secret", Verdict: server.Wrong, Detail: "the key till_live_canary0123456789 of " + phone}}})
 	b.files = append(b.files, bundleFile{name: "log.txt", read: func(context.Context) ([]byte, error) {
 		var w bytes.Buffer
-		log := server.NewLogger(server.NewLogRing(&w), true, slog.LevelInfo)
+		log := logs.New(logs.NewRing(&w), true, slog.LevelInfo)
 		log.Warn("line", "phone", phone, "key", "till_test_canary0123456789", "secret", "whsec_canarycanarycanary")
 		return w.Bytes(), nil
 	}})

@@ -17,6 +17,7 @@ import (
 	"till"
 	"till/engine"
 	"till/internal/escape"
+	"till/internal/logs"
 	"till/provider"
 	"till/server"
 	"till/store"
@@ -110,7 +111,7 @@ func TestNoLogLineIsForged(t *testing.T) {
 	t.Parallel()
 	for _, asJSON := range []bool{false, true} {
 		var b bytes.Buffer
-		log := server.NewLogger(escape.NewWriter(&b), asJSON, slog.LevelInfo)
+		log := logs.New(escape.NewWriter(&b), asJSON, slog.LevelInfo)
 		log.With(hostile, hostile).WithGroup(hostile).Error(hostile, "reference", hostile, "error", errors.New(hostile), "any", []string{hostile})
 		checkSafe(t, "the log", b.String())
 		if n := strings.Count(b.String(), "\n"); n != 1 || !strings.Contains(b.String(), shownHostile) || asJSON && !json.Valid(b.Bytes()) {

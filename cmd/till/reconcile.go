@@ -15,8 +15,8 @@ import (
 
 	"till/books"
 	"till/cmd/till/internal/cli"
+	"till/internal/logs"
 	"till/operators"
-	"till/server"
 	"till/store"
 )
 
@@ -239,7 +239,7 @@ func unresolvedCount(r *books.ReconcileResult, a *books.ApplyResult) int64 {
 func (o *reconcileOptions) applyTo(cmd *cobra.Command, s *store.Store, r *books.ReconcileResult, p *reconcileProgress) (a *books.ApplyResult, err error) {
 	err = cli.WithProcessors(cmd, s, o.database, o.secretFile, func(d cli.Processors) (err error) {
 		a, err = books.ApplyStatement(cmd.Context(), s, r, books.ApplyOptions{
-			By: o.by, Name: server.Redact(filepath.Base(o.statement)), Payments: d.Payments.ResolveAll, Payouts: d.Payouts.ResolveAll, Progress: p.applied,
+			By: o.by, Name: logs.Redact(filepath.Base(o.statement)), Payments: d.Payments.ResolveAll, Payouts: d.Payouts.ResolveAll, Progress: p.applied,
 		})
 		return err
 	})

@@ -16,6 +16,7 @@ import (
 	"till/certificates"
 	"till/cmd/till/internal/cli"
 	"till/config"
+	"till/internal/logs"
 	"till/journal"
 	"till/operators"
 	"till/server"
@@ -55,7 +56,7 @@ operator serves test clients.`,
 		Example: `  till serve --config till.toml --base-url https://pay.example.com/v1`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.LogRing = server.NewLogRing(cmd.ErrOrStderr())
+			c.LogRing = logs.NewRing(cmd.ErrOrStderr())
 			log, logLevel, err := newLog(c.LogRing, format, level)
 			if err != nil {
 				return err
@@ -198,7 +199,7 @@ func newLog(w io.Writer, format, level string) (*slog.Logger, *slog.LevelVar, er
 	if format != "text" && format != "json" {
 		return nil, nil, fmt.Errorf("--log-format %q is not text or json", format)
 	}
-	return server.NewLogger(w, format == "json", l), l, nil
+	return logs.New(w, format == "json", l), l, nil
 }
 
 // setLogLevel sets the level of the configuration, or that of the flag if it has none. Both

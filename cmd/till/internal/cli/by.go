@@ -8,7 +8,7 @@ import (
 
 	"till"
 	"till/books"
-	"till/server"
+	"till/internal/logs"
 )
 
 // AddBy adds --by. The flag holds the person's name as the audit log has
@@ -40,7 +40,7 @@ func (f *personFlag) Type() string { return "person" }
 // AddReason adds --reason, one line for the audit log. Phone numbers in it are masked.
 func AddReason(cmd *cobra.Command, reason *string, usage string) {
 	AddValue(cmd, "reason", usage, func(text string) error {
-		*reason = server.Redact(text)
+		*reason = logs.Redact(text)
 		return CheckReason(text)
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"till/books"
-	"till/server"
+	"till/internal/logs"
 )
 
 // ReadEvidence reads a file of evidence. Phone numbers in its name are masked.
@@ -16,7 +16,7 @@ func ReadEvidence(path string) (*books.Evidence, error) {
 		return nil, fmt.Errorf("read the evidence: %w", err)
 	}
 	defer f.Close()
-	e, err := books.ReadEvidence(server.Redact(filepath.Base(path)), f)
+	e, err := books.ReadEvidence(logs.Redact(filepath.Base(path)), f)
 	if err != nil {
 		return nil, fmt.Errorf("the evidence %s: %w", path, err)
 	}

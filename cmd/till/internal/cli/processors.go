@@ -11,13 +11,13 @@ import (
 
 	"till/collect"
 	"till/engine"
+	"till/internal/logs"
 	"till/internal/seal"
 	"till/operators"
 	"till/payout"
 	"till/provider"
 	"till/provider/sandbox"
 	"till/secret"
-	"till/server"
 	"till/store"
 )
 
@@ -45,7 +45,7 @@ func WithProcessors(cmd *cobra.Command, s *store.Store, database, secretFile str
 		defer o.Close()
 		in, out = operators.Connections(o), operators.PayoutConnections(o)
 	}
-	log := server.NewLogger(cmd.ErrOrStderr(), false, slog.LevelWarn)
+	log := logs.New(cmd.ErrOrStderr(), false, slog.LevelWarn)
 	c := engine.Config{Store: s, Secret: secret, Connections: in, Routes: engine.ByMode(operators.Route), AcceptOnly: true, Log: log}
 	payments := collect.New(c)
 	c.Connections = out

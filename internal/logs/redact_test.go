@@ -1,4 +1,4 @@
-package server_test
+package logs_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"till/server"
+	"till/internal/logs"
 	"till/store"
 )
 
@@ -38,7 +38,7 @@ func TestNoCanaryReachesALog(t *testing.T) {
 		t.Run(fmt.Sprintf("json %v", json), func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			log := server.NewLogger(&out, json, slog.LevelDebug)
+			log := logs.New(&out, json, slog.LevelDebug)
 			for _, canary := range []string{canaryKey, canarySecret, canaryPhone} {
 				sing(log, canary)
 			}
@@ -89,7 +89,7 @@ func TestRedactKeepsWhatIsNotPrivate(t *testing.T) {
 		"till_live and whsec_",
 		"order 12345678",
 	} {
-		if got := server.Redact(text); got != text {
+		if got := logs.Redact(text); got != text {
 			t.Errorf("Redact(%q) = %q, want it unchanged", text, got)
 		}
 	}
@@ -99,7 +99,7 @@ func TestRedactKeepsWhatIsNotPrivate(t *testing.T) {
 		"key till_test_abcdEFGH_0123xyz!": "key till_test_***!",
 		"whsec_AAAA+/==":                  "whsec_***",
 	} {
-		if got := server.Redact(text); got != want {
+		if got := logs.Redact(text); got != want {
 			t.Errorf("Redact(%q) = %q, want %q", text, got, want)
 		}
 	}
@@ -111,7 +111,7 @@ func TestANamedTextIsLoggedAsText(t *testing.T) {
 	t.Parallel()
 	for asJSON, want := range map[bool]string{false: " from=passing to=\"not passing\"\n", true: `"from":"passing","to":"not passing"}` + "\n"} {
 		var b bytes.Buffer
-		server.NewLogger(&b, asJSON, slog.LevelInfo).Info("changed", "from", store.BreakerState("passing"), "to", store.BreakerState("not passing"))
+		logs.New(&b, asJSON, slog.LevelInfo).Info("changed", "from", store.BreakerState("passing"), "to", store.BreakerState("not passing"))
 		if !strings.HasSuffix(b.String(), want) {
 			t.Errorf("the log is %q, want %q at its end", b.String(), want)
 		}

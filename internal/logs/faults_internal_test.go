@@ -1,4 +1,4 @@
-package server
+package logs
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func TestFaultsOfTheDatabaseAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var w bytes.Buffer
-		log, end := countFaults(NewLogger(&w, false, slog.LevelInfo))
+		log, end := CountFaults(New(&w, false, slog.LevelInfo))
 		loop := log.With("loop", "collector")
 		away := fmt.Errorf("%w: connection refused", store.ErrUnavailable)
 		lines := func() []string {

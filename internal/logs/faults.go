@@ -1,4 +1,4 @@
-package server
+package logs
 
 import (
 	"context"
@@ -68,9 +68,9 @@ type fault struct {
 	err         string // the latest
 }
 
-// countFaults returns a logger that writes to log and counts, and a function that writes
+// CountFaults returns a logger that writes to log and counts, and a function that writes
 // what is counted at the end.
-func countFaults(log *slog.Logger) (counted *slog.Logger, end func()) {
+func CountFaults(log *slog.Logger) (counted *slog.Logger, end func()) {
 	f := &faults{plain: log.Handler(), all: make(map[string]*fault)}
 	return slog.New(&faultLog{f.plain, f}), f.end
 }

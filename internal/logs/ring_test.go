@@ -1,21 +1,20 @@
-package server_test
+package logs_test
 
 import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 
-	"till/server"
+	"till/internal/logs"
 )
 
 // The last 2 000 lines are kept as they were written: masked.
 func TestTheLogRing(t *testing.T) {
 	var written bytes.Buffer
-	ring := server.NewLogRing(&written)
-	log := server.NewLogger(ring, true, slog.LevelInfo)
+	ring := logs.NewRing(&written)
+	log := logs.New(ring, true, slog.LevelInfo)
 	for i := range 2500 {
 		log.Info("line", "number", i, "phone", "242061234567")
 	}
@@ -32,20 +31,5 @@ func TestTheLogRing(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(100, func() { fmt.Fprint(ring, "x\n") }); n > 1 {
 		t.Errorf("a line allocates %v times", n)
-	}
-}
-
-// The admin address shows them, and nothing where no ring is.
-func TestTheAdminAddressShowsTheLog(t *testing.T) {
-	t.Parallel()
-	c := testConfig(t)
-	var w bytes.Buffer
-	c.LogRing = server.NewLogRing(&w)
-	c.AdminListen, c.Log = "127.0.0.1:0", server.NewLogger(c.LogRing, true, slog.LevelDebug)
-	r := start(t, c)
-	r.await(r.create("242061234567"), "success")
-	status, body := r.admin("/debug/log")
-	if status != http.StatusOK || !strings.Contains(body, `"msg":"ended"`) || strings.Contains(body, "242061234567") || strings.Contains(body, r.Demo().APIKey) {
-		t.Errorf("%d %.2000s", status, body)
 	}
 }

@@ -1,8 +1,7 @@
-package server
+package logs
 
 import (
 	"io"
-	"net/http"
 	"sync"
 )
 
@@ -12,9 +11,9 @@ const (
 	maxRingLine = 4 << 10
 )
 
-// LogRing passes a log on, and keeps its last 2 000 lines in memory for a support bundle.
-// It must be the writer of NewLogger, so that what it keeps is masked.
-type LogRing struct {
+// Ring passes a log on, and keeps its last 2 000 lines in memory for a support bundle.
+// It must be the writer of New, so that what it keeps is masked.
+type Ring struct {
 	next io.Writer
 
 	mu    sync.Mutex
@@ -22,11 +21,11 @@ type LogRing struct {
 	at    int      // where the next line goes
 }
 
-// NewLogRing returns a ring that writes to w.
-func NewLogRing(w io.Writer) *LogRing { return &LogRing{next: w} }
+// NewRing returns a ring that writes to w.
+func NewRing(w io.Writer) *Ring { return &Ring{next: w} }
 
 // Write implements io.Writer. A line comes with one call.
-func (r *LogRing) Write(line []byte) (int, error) {
+func (r *Ring) Write(line []byte) (int, error) {
 	kept := line
 	if len(kept) > maxRingLine {
 		kept = kept[:maxRingLine]
@@ -45,7 +44,7 @@ func (r *LogRing) Write(line []byte) (int, error) {
 }
 
 // Last returns the lines that are kept, oldest first. A nil ring has none.
-func (r *LogRing) Last() (text []byte) {
+func (r *Ring) Last() (text []byte) {
 	if r == nil {
 		return nil
 	}
@@ -55,11 +54,4 @@ func (r *LogRing) Last() (text []byte) {
 		text = append(text, r.lines[(r.at+i)%len(r.lines)]...)
 	}
 	return text
-}
-
-// serveLog answers with the lines that are kept.
-func (s *Server) serveLog(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Write(s.c.LogRing.Last())
 }

@@ -1,4 +1,4 @@
-package server
+package logs
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"till"
 )
 
-// NewLogger returns a logger that writes lines of text or of JSON to w and masks keys,
+// New returns a logger that writes lines of text or of JSON to w and masks keys,
 // secrets and phone numbers in all of them.
-func NewLogger(w io.Writer, json bool, level slog.Leveler) *slog.Logger {
+func New(w io.Writer, json bool, level slog.Leveler) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
 	if json {
 		return slog.New(&redactor{next: slog.NewJSONHandler(w, o)})
