@@ -9,7 +9,7 @@ import (
 
 const attemptColumns = `n, kind, connection, reference, outcome, code, detail, started_at, ended_at, repeats, last_at`
 
-var selectLastAttempts = defineByClient(1, db.SQL{Name: "attempts.selectLastAttempts",
+var selectLastAttempts = db.DefineByClient(1, db.SQL{Name: "attempts.selectLastAttempts",
 	SQLite: `SELECT ` + attemptColumns + ` FROM attempts WHERE client_id = $1 AND subject_id = $2
 		AND n = (SELECT max(l.n) FROM attempts l WHERE l.client_id = attempts.client_id AND l.subject_id = attempts.subject_id)`,
 	Postgres: `SELECT u.nth, ` + attemptColumns + ` FROM attempts,
@@ -19,7 +19,7 @@ var selectLastAttempts = defineByClient(1, db.SQL{Name: "attempts.selectLastAtte
 	Citus:  `SELECT ` + attemptColumns + ` FROM attempts WHERE client_id = $1 AND subject_id = $2 ORDER BY n DESC LIMIT 1`,
 	Arrays: true})
 
-var insertSubmits = defineByClient(1, db.SQL{Name: "attempts.insertSubmits",
+var insertSubmits = db.DefineByClient(1, db.SQL{Name: "attempts.insertSubmits",
 	SQLite: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at, first_send) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 	Postgres: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, started_at, first_send)
 		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8
@@ -27,7 +27,7 @@ var insertSubmits = defineByClient(1, db.SQL{Name: "attempts.insertSubmits",
 			unnest($5::text[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bigint[]) AS a8 LIMIT $9::bigint) AS u`,
 	Arrays: true})
 
-var endSends = defineByClient(6, db.SQL{Name: "attempts.endSends",
+var endSends = db.DefineByClient(6, db.SQL{Name: "attempts.endSends",
 	SQLite: `UPDATE attempts SET outcome = $1, code = $2, detail = $3, ended_at = $4, last_at = $5
 		WHERE client_id = $6 AND subject_id = $7 AND kind = 'submit' AND started_at = $8 AND outcome IS NULL`,
 	Postgres: `UPDATE attempts SET outcome = u.a1, code = u.a2, detail = u.a3, ended_at = u.a4, last_at = u.a5
@@ -84,8 +84,8 @@ func readLastAttempts(refs []Ref, out map[Ref]*Attempt) db.Statement {
 
 func scanAttempt(r db.Row, ref Ref) (*Attempt, error) {
 	a := &Attempt{ClientID: ref.Client, SubjectID: ref.ID}
-	err := r.Scan(&a.N, &a.Kind, &a.Connection, idDest(&a.Reference), textDest(&a.Outcome), textDest(&a.Code), textDest(&a.Detail),
-		&a.StartedAt, intDest(&a.EndedAt), &a.Repeats, intDest(&a.LastAt))
+	err := r.Scan(&a.N, &a.Kind, &a.Connection, db.ID(&a.Reference), db.Text(&a.Outcome), db.Text(&a.Code), db.Text(&a.Detail),
+		&a.StartedAt, db.Int(&a.EndedAt), &a.Repeats, db.Int(&a.LastAt))
 	return a, err
 }
 
@@ -133,7 +133,7 @@ func (tx *Tx) InsertSends(ctx context.Context, attempts []*Attempt) error {
 func recordKnownCalls(calls []*Attempt) (sends, seconds db.Statement) {
 	for _, a := range calls {
 		if a.Kind == AttemptSubmit {
-			sends.Rows = append(sends.Rows, []any{a.Outcome, orNull(a.Code), orNull(a.Detail), int64(a.EndedAt), int64(a.EndedAt),
+			sends.Rows = append(sends.Rows, []any{a.Outcome, db.OrNull(a.Code), db.OrNull(a.Detail), int64(a.EndedAt), int64(a.EndedAt),
 				a.ClientID[:], a.SubjectID[:], int64(a.StartedAt)})
 		} else {
 			a.N = 2
@@ -145,7 +145,7 @@ func recordKnownCalls(calls []*Attempt) (sends, seconds db.Statement) {
 	return sends, seconds
 }
 
-var insertEnded = defineByClient(1, db.SQL{Name: "attempts.insertEnded",
+var insertEnded = db.DefineByClient(1, db.SQL{Name: "attempts.insertEnded",
 	SQLite: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 	Postgres: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at)
@@ -157,7 +157,7 @@ var insertEnded = defineByClient(1, db.SQL{Name: "attempts.insertEnded",
 
 // ended returns the arguments of insertEnded.
 func (a *Attempt) ended() []any {
-	return []any{a.ClientID[:], a.SubjectID[:], a.N, a.Kind, a.Connection, a.Reference[:], a.Outcome, orNull(a.Code), orNull(a.Detail),
+	return []any{a.ClientID[:], a.SubjectID[:], a.N, a.Kind, a.Connection, a.Reference[:], a.Outcome, db.OrNull(a.Code), db.OrNull(a.Detail),
 		int64(a.StartedAt), int64(a.EndedAt), int64(a.EndedAt)}
 }
 
@@ -192,7 +192,7 @@ const MaxAttempts = 200
 
 // Attempts returns the newest attempts of a payment, oldest first.
 func (tx *Tx) Attempts(ctx context.Context, ref Ref) ([]*Attempt, error) {
-	return readAll(ctx, tx, selectAttempts, []any{ref.Client[:], ref.ID[:], MaxAttempts}, func(r db.Row) (*Attempt, error) {
+	return db.ReadAll(ctx, tx.db, selectAttempts, []any{ref.Client[:], ref.ID[:], MaxAttempts}, func(r db.Row) (*Attempt, error) {
 		return scanAttempt(r, ref)
 	})
 }

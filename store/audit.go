@@ -17,7 +17,7 @@ import (
 
 const auditColumns = `sequence, at, actor, action, subject_id, detail, cause, evidence`
 
-var insertAudit = defineByClient(1, db.SQL{Name: "audit.insert",
+var insertAudit = db.DefineByClient(1, db.SQL{Name: "audit.insert",
 	SQLite: `INSERT INTO audit (client_id, sequence, at, actor, action, subject_id, detail, cause, evidence)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 	Postgres: `INSERT INTO audit (client_id, sequence, at, actor, action, subject_id, detail, cause, evidence)
@@ -130,20 +130,20 @@ func (tx *Tx) InsertAudit(ctx context.Context, rows []*AuditRow) error {
 		if a.Cause == "" {
 			a.Cause = cause
 		}
-		args[i] = []any{a.ClientID[:], a.Sequence, int64(a.At), a.Actor, a.Action, orNull(a.SubjectID), a.Detail, orNull(a.Cause), bytesOrNull(a.Evidence)}
+		args[i] = []any{a.ClientID[:], a.Sequence, int64(a.At), a.Actor, a.Action, db.OrNull(a.SubjectID), a.Detail, db.OrNull(a.Cause), db.BytesOrNull(a.Evidence)}
 	}
 	return tx.db.Defer(insertAudit, args)
 }
 
 func scanAudit(r db.Row, client till.ID) (*AuditRow, error) {
 	a := &AuditRow{ClientID: client}
-	err := r.Scan(&a.Sequence, &a.At, &a.Actor, &a.Action, idDest(&a.SubjectID), &a.Detail, textDest(&a.Cause), &a.Evidence)
+	err := r.Scan(&a.Sequence, &a.At, &a.Actor, &a.Action, db.ID(&a.SubjectID), &a.Detail, db.Text(&a.Cause), &a.Evidence)
 	return a, err
 }
 
 // Audit returns up to limit audit rows of a client beyond a sequence.
 func (tx *Tx) Audit(ctx context.Context, client till.ID, after int64, limit int) ([]*AuditRow, error) {
-	return readAll(ctx, tx, selectAudit, []any{client[:], after, limit}, func(r db.Row) (*AuditRow, error) {
+	return db.ReadAll(ctx, tx.db, selectAudit, []any{client[:], after, limit}, func(r db.Row) (*AuditRow, error) {
 		return scanAudit(r, client)
 	})
 }
@@ -152,7 +152,7 @@ func (tx *Tx) Audit(ctx context.Context, client till.ID, after int64, limit int)
 // and up to another. The log has no index by subject, because every commit would
 // pay for it. A caller reads the log in slices.
 func (tx *Tx) AuditOf(ctx context.Context, ref Ref, after, until int64) ([]*AuditRow, error) {
-	return readAll(ctx, tx, selectAuditOf, []any{ref.Client[:], after, until, ref.ID[:]}, func(r db.Row) (*AuditRow, error) {
+	return db.ReadAll(ctx, tx.db, selectAuditOf, []any{ref.Client[:], after, until, ref.ID[:]}, func(r db.Row) (*AuditRow, error) {
 		return scanAudit(r, ref.Client)
 	})
 }
@@ -206,7 +206,7 @@ func (tx *Tx) AuditDown(ctx context.Context, client till.ID, f AuditSearch, limi
 	if f.Actor != "" {
 		actor = "%" + escapeLike(strings.ToLower(f.Actor)) + "%"
 	}
-	return readAll(ctx, tx, selectAuditDown, []any{client[:], f.Before, f.Floor, int64(f.From), without, actor, escapeLike(f.Action) + "%", limit}, func(r db.Row) (*AuditRow, error) {
+	return db.ReadAll(ctx, tx.db, selectAuditDown, []any{client[:], f.Before, f.Floor, int64(f.From), without, actor, escapeLike(f.Action) + "%", limit}, func(r db.Row) (*AuditRow, error) {
 		return scanAudit(r, client)
 	})
 }
@@ -277,7 +277,7 @@ func (tx *Tx) UnkeyedLinks(ctx context.Context, client till.ID, after int64, lim
 }
 
 func (tx *Tx) readLinks(ctx context.Context, q *db.SQL, client till.ID, after int64, limit int) ([]ChainLink, error) {
-	return readAll(ctx, tx, q, []any{client[:], after, limit}, func(r db.Row) (ChainLink, error) {
+	return db.ReadAll(ctx, tx.db, q, []any{client[:], after, limit}, func(r db.Row) (ChainLink, error) {
 		var s ChainLink
 		var hash []byte
 		err := r.Scan(&s.Sequence, &s.Covers, &hash)
@@ -296,9 +296,9 @@ func (tx *Tx) InsertLink(ctx context.Context, client till.ID, s ChainLink) error
 // ClientsToChain returns up to limit clients whose audit log is ahead of
 // its chain.
 func (tx *Tx) ClientsToChain(ctx context.Context, limit int) ([]till.ID, error) {
-	return readAll(ctx, tx, selectClientsToChain, []any{limit}, func(r db.Row) (till.ID, error) {
+	return db.ReadAll(ctx, tx.db, selectClientsToChain, []any{limit}, func(r db.Row) (till.ID, error) {
 		var id till.ID
-		err := r.Scan(idDest(&id))
+		err := r.Scan(db.ID(&id))
 		return id, err
 	})
 }

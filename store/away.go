@@ -141,7 +141,7 @@ func (s *Store) anyAway(ctx context.Context) bool {
 func (s *Store) ask(ctx context.Context, node int) {
 	answers := false
 	err := s.View(db.WithSilence(ctx, askFor), func(tx *Tx) error {
-		_, err := tx.db.QueryRow(ctx, askNode, []any{node}, boolDest(&answers))
+		_, err := tx.db.QueryRow(ctx, askNode, []any{node}, db.Bool(&answers))
 		return err
 	})
 	s.nodes.away.set(node, err != nil || !answers)

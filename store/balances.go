@@ -10,7 +10,7 @@ import (
 )
 
 // lastLineOf finds the last line of a type by one probe of the index of types.
-var lastLineOf = defineByClient(3, db.SQL{Name: "balances.lastLine",
+var lastLineOf = db.DefineByClient(3, db.SQL{Name: "balances.lastLine",
 	SQLite: `SELECT id, balance_after FROM transactions WHERE type = $1 AND currency = $2 AND client_id = $3 AND id < $4 ORDER BY id DESC LIMIT 1`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bytea[]) AS a4,
 			unnest($5::bigint[]) AS nth LIMIT $6::bigint) AS u,
@@ -65,7 +65,7 @@ func (tx *Tx) lastLines(ctx context.Context, client till.ID, currency string, ki
 	}
 	return tx.db.QueryEach(ctx, lastLineOf, args, func(i int, r db.Row) error {
 		var l lastLine
-		err := r.Scan(idDest(&l.id), &l.balance)
+		err := r.Scan(db.ID(&l.id), &l.balance)
 		take(i/len(kinds), kinds[i%len(kinds)], l)
 		return err
 	})

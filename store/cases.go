@@ -30,7 +30,7 @@ var openCasesAlone = db.Define(db.SQL{Name: "cases.openAlone",
 		WHERE h.client_id = $1 AND NOT EXISTS (SELECT 1 FROM cases c WHERE c.client_id = $7 AND c.subject_id = $8 AND c.closed_at IS NULL)
 		ON CONFLICT (client_id, subject_id, kind) DO NOTHING`})
 
-var closeCasesOfKind = defineByClient(5, db.SQL{Name: "cases.closeOfKind",
+var closeCasesOfKind = db.DefineByClient(5, db.SQL{Name: "cases.closeOfKind",
 	SQLite: `UPDATE cases SET closed_at = $1, closed_by = $2, reason = $3, evidence = $4
 		WHERE client_id = $5 AND subject_id = $6 AND kind = $7 AND closed_at IS NULL`,
 	Postgres: `UPDATE cases SET closed_at = u.a1, closed_by = u.a2, reason = u.a3, evidence = u.a4
@@ -39,7 +39,7 @@ var closeCasesOfKind = defineByClient(5, db.SQL{Name: "cases.closeOfKind",
 		WHERE client_id = ANY(ARRAY[u.a5]) AND subject_id = u.a6 AND kind = u.a7 AND closed_at IS NULL`,
 	Arrays: true})
 
-var closeCases = defineByClient(5, db.SQL{Name: "cases.close",
+var closeCases = db.DefineByClient(5, db.SQL{Name: "cases.close",
 	SQLite: `UPDATE cases SET closed_at = $1, closed_by = $2, reason = $3, evidence = $4
 		WHERE client_id = $5 AND subject_id = $6 AND closed_at IS NULL`,
 	Postgres: `UPDATE cases SET closed_at = u.a1, closed_by = u.a2, reason = u.a3, evidence = u.a4
@@ -111,7 +111,7 @@ func (tx *Tx) CloseCases(ctx context.Context, closings []CaseClosure) error {
 	var named, all [][]any
 	for i := range closings {
 		c := &closings[i]
-		args := []any{int64(c.At), c.By, orNull(c.Reason), bytesOrNull(c.Evidence), c.Ref.Client[:], c.Ref.ID[:]}
+		args := []any{int64(c.At), c.By, db.OrNull(c.Reason), db.BytesOrNull(c.Evidence), c.Ref.Client[:], c.Ref.ID[:]}
 		if len(c.Kinds) == 0 {
 			all = append(all, args)
 		}
@@ -127,8 +127,8 @@ func (tx *Tx) CloseCases(ctx context.Context, closings []CaseClosure) error {
 
 func scanCase(r db.Row) (*Case, error) {
 	c := &Case{}
-	err := r.Scan(idDest(&c.ClientID), idDest(&c.ID), idDest(&c.SubjectID), &c.Kind, &c.Detail, &c.OpenedAt,
-		intDest(&c.ClosedAt), textDest(&c.ClosedBy), textDest(&c.Reason), &c.Evidence, &c.Payout)
+	err := r.Scan(db.ID(&c.ClientID), db.ID(&c.ID), db.ID(&c.SubjectID), &c.Kind, &c.Detail, &c.OpenedAt,
+		db.Int(&c.ClosedAt), db.Text(&c.ClosedBy), db.Text(&c.Reason), &c.Evidence, &c.Payout)
 	return c, err
 }
 
@@ -259,7 +259,7 @@ type OpenKind struct {
 
 // OpenKinds counts the open cases by kind, the longest open ones up to most.
 func (tx *Tx) OpenKinds(ctx context.Context, most int) ([]OpenKind, error) {
-	return readAll(ctx, tx, countOpenKinds, []any{most}, func(r db.Row) (OpenKind, error) {
+	return db.ReadAll(ctx, tx.db, countOpenKinds, []any{most}, func(r db.Row) (OpenKind, error) {
 		var k OpenKind
 		err := r.Scan(&k.Mode, &k.Kind, &k.Count, &k.Oldest)
 		return k, err

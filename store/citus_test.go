@@ -49,7 +49,7 @@ func TestCitusPlansEveryStatement(t *testing.T) {
 				oneShard[q.Name+" of one client"] = true
 			}
 		}
-		store.ListTexts(true, func(name, text string) { texts["list "+name] = store.OfClient(text, "$1") })
+		store.ListTexts(true, func(name, text string) { texts["list "+name] = db.OfClient(text, "$1") })
 		n := 0
 		for name, text := range texts {
 			if strings.HasPrefix(text, "SET ") || strings.HasPrefix(text, "PRAGMA") || strings.Contains(text, "FROM sqlite_") || strings.Contains(text, "FROM dbstat") || strings.Contains(text, "FROM pragma_") {

@@ -191,7 +191,7 @@ func (tx *Tx) InsertClient(ctx context.Context, c *till.Client) error {
 func (tx *Tx) Client(ctx context.Context, id till.ID) (*till.Client, error) {
 	c := &till.Client{ID: id}
 	found, err := tx.db.QueryRow(ctx, selectClient,
-		[]any{id[:]}, &c.Name, &c.Mode, boolDest(&c.Suspended), &c.CreatedAt)
+		[]any{id[:]}, &c.Name, &c.Mode, db.Bool(&c.Suspended), &c.CreatedAt)
 	if err != nil {
 		return nil, err
 	}
@@ -203,9 +203,9 @@ func (tx *Tx) Client(ctx context.Context, id till.ID) (*till.Client, error) {
 
 // Clients returns up to limit clients whose id is beyond after, by id.
 func (tx *Tx) Clients(ctx context.Context, after till.ID, limit int) ([]*till.Client, error) {
-	return readAll(ctx, tx, selectClients, []any{after[:], limit}, func(r db.Row) (*till.Client, error) {
+	return db.ReadAll(ctx, tx.db, selectClients, []any{after[:], limit}, func(r db.Row) (*till.Client, error) {
 		c := &till.Client{}
-		err := r.Scan(idDest(&c.ID), &c.Name, &c.Mode, boolDest(&c.Suspended), &c.CreatedAt)
+		err := r.Scan(db.ID(&c.ID), &c.Name, &c.Mode, db.Bool(&c.Suspended), &c.CreatedAt)
 		return c, err
 	})
 }
@@ -257,7 +257,7 @@ func (tx *Tx) SetSuspended(ctx context.Context, id till.ID, suspended bool) erro
 
 // ClientMethods returns the codes of the methods enabled for a client.
 func (tx *Tx) ClientMethods(ctx context.Context, id till.ID) ([]string, error) {
-	return readAll(ctx, tx, selectClientMethods, []any{id[:]}, func(r db.Row) (string, error) {
+	return db.ReadAll(ctx, tx.db, selectClientMethods, []any{id[:]}, func(r db.Row) (string, error) {
 		var code string
 		err := r.Scan(&code)
 		return code, err
@@ -277,7 +277,7 @@ func (tx *Tx) SetClientMethod(ctx context.Context, id till.ID, method string, en
 // ClientFees returns a client's schedule of fees. There is one per kind,
 // method and currency, so the list is short.
 func (tx *Tx) ClientFees(ctx context.Context, client till.ID) ([]till.Fee, error) {
-	return readAll(ctx, tx, selectClientFees, []any{client[:]}, func(r db.Row) (till.Fee, error) {
+	return db.ReadAll(ctx, tx.db, selectClientFees, []any{client[:]}, func(r db.Row) (till.Fee, error) {
 		var f till.Fee
 		err := r.Scan(&f.Kind, &f.Method, &f.Currency, &f.Flat, &f.BasisPoints)
 		return f, err

@@ -149,7 +149,7 @@ func (tx *Tx) RepairWindows(ctx context.Context, kind till.SubjectKind, lane str
 	err := tx.db.Query(ctx, lock, []any{lane, int64(tx.Now().Add(ClockSlack)), limit}, func(r db.Row) error {
 		var client, id till.ID
 		var window till.Time
-		err := r.Scan(idDest(&client), idDest(&id), &window)
+		err := r.Scan(db.ID(&client), db.ID(&id), &window)
 		args = append(args, []any{int64(tx.Now() + window), client.Bytes(), id.Bytes()})
 		return err
 	})

@@ -69,7 +69,7 @@ const (
 var selectTallies = db.Define(db.SQL{Name: "counters.selectTallies",
 	SQLite: `SELECT hour, a, b, n, sum FROM tallies WHERE client_id = $1 AND noun = $2 AND hour < $3 ORDER BY hour, a, b LIMIT $4`})
 
-var deleteTallies = defineByClient(1, db.SQL{Name: "counters.deleteTallies",
+var deleteTallies = db.DefineByClient(1, db.SQL{Name: "counters.deleteTallies",
 	SQLite: `DELETE FROM tallies WHERE client_id = $1 AND noun = $2 AND hour = $3 AND a = $4 AND b = $5 AND n = $6 AND sum = $7`,
 	Postgres: `WITH changed AS (DELETE FROM tallies
 		USING (SELECT unnest($1::bytea[]) AS a1, unnest($2::text[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::text[]) AS a4, unnest($5::text[]) AS a5,
@@ -79,7 +79,7 @@ var deleteTallies = defineByClient(1, db.SQL{Name: "counters.deleteTallies",
 		SELECT till_expect_rows(count(*), $8) FROM changed`,
 	Arrays: true})
 
-var lowerCounters = defineByClient(3, db.SQL{Name: "counters.lower",
+var lowerCounters = db.DefineByClient(3, db.SQL{Name: "counters.lower",
 	SQLite: `UPDATE counters SET n = n + $1, sum = sum + $2 WHERE client_id = $3 AND noun = $4 AND width = $5 AND bucket = $6 AND a = $7 AND b = $8`,
 	Postgres: `WITH changed AS (UPDATE counters SET n = n + u.a1, sum = sum + u.a2
 		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::text[]) AS a4, unnest($5::bigint[]) AS a5,
@@ -333,9 +333,9 @@ func (tx *Tx) addToCounters(ctx context.Context, c *CounterDelta) error {
 // ClientsToRollUp returns up to limit clients that have tallies from before
 // an hour.
 func (tx *Tx) ClientsToRollUp(ctx context.Context, before till.Time, limit int) ([]till.ID, error) {
-	return readAll(ctx, tx, selectClientsToRollUp, []any{bucketOf(widthHour, before), limit}, func(r db.Row) (till.ID, error) {
+	return db.ReadAll(ctx, tx.db, selectClientsToRollUp, []any{bucketOf(widthHour, before), limit}, func(r db.Row) (till.ID, error) {
 		var id till.ID
-		err := r.Scan(idDest(&id))
+		err := r.Scan(db.ID(&id))
 		return id, err
 	})
 }

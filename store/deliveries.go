@@ -34,7 +34,7 @@ var selectDueDeliveries = db.Define(db.SQL{Name: "deliveries.selectDueDeliveries
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries
 		WHERE client_id = $1 AND endpoint_id = $2 AND status = 'pending' AND due_at <= $3 ORDER BY due_at, sequence LIMIT $4`})
 
-var selectPendingForSubjects = defineByClient(1, db.SQL{Name: "deliveries.selectPendingForSubjects",
+var selectPendingForSubjects = db.DefineByClient(1, db.SQL{Name: "deliveries.selectPendingForSubjects",
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2 AND subject_id = $3
 		AND status = 'pending' ORDER BY sequence`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
@@ -45,7 +45,7 @@ var selectPendingFrom = db.Define(db.SQL{Name: "deliveries.selectPendingFrom",
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries
 		WHERE client_id = $1 AND endpoint_id = $2 AND status = 'pending' AND updated_at > $3`})
 
-var selectDeliveriesByKey = defineByClient(1, db.SQL{Name: "deliveries.selectByKey",
+var selectDeliveriesByKey = db.DefineByClient(1, db.SQL{Name: "deliveries.selectByKey",
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2 AND sequence = $3 AND kind = $4`,
 	Postgres: `SELECT u.nth, client_id, ` + deliveryColumns + ` FROM webhook_deliveries,
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::text[]) AS a4,
@@ -53,7 +53,7 @@ var selectDeliveriesByKey = defineByClient(1, db.SQL{Name: "deliveries.selectByK
 		WHERE client_id = ANY(ARRAY[u.a1]) AND endpoint_id = u.a2 AND sequence = u.a3 AND kind = u.a4`,
 	Arrays: true})
 
-var selectDeliveriesOfEvents = defineByClient(1, db.SQL{Name: "deliveries.selectOfEvents",
+var selectDeliveriesOfEvents = db.DefineByClient(1, db.SQL{Name: "deliveries.selectOfEvents",
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2 AND sequence = $3`,
 	Postgres: `SELECT u.nth, client_id, ` + deliveryColumns + ` FROM webhook_deliveries,
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u
@@ -95,7 +95,7 @@ var selectDeliveriesOf = db.Define(db.SQL{Name: "deliveries.selectOf",
 
 // The last that went wrong is among the newest rows: older ones wait behind them, or have
 // ended.
-var selectTroubles = defineByClient(1, db.SQL{Name: "deliveries.selectTroubles",
+var selectTroubles = db.DefineByClient(1, db.SQL{Name: "deliveries.selectTroubles",
 	SQLite: `SELECT client_id, ` + deliveryColumns + ` FROM (SELECT * FROM webhook_deliveries WHERE client_id = $1 AND endpoint_id = $2
 		ORDER BY sequence DESC LIMIT 100) AS newest WHERE sent_at IS NOT NULL AND status <> 'delivered' AND status <> 'superseded' ORDER BY sent_at DESC LIMIT 1`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
@@ -164,9 +164,9 @@ type DeliveryAttempt struct {
 func scanDelivery(r db.Row) (*Delivery, error) {
 	d := &Delivery{}
 	var took int64
-	err := r.Scan(idDest(&d.ClientID), idDest(&d.EndpointID), &d.Sequence, &d.Kind, idDest(&d.ID), idDest(&d.SubjectID), &d.Status, &d.Attempts,
-		&d.DueAt, &d.LeaseUntil, &d.CreatedAt, &d.UpdatedAt, intDest(&d.Last.SentAt), textDest(&d.Last.URL), intDest(&took),
-		intDest(&d.Last.Code), textDest(&d.Last.Text), textDest(&d.Last.Problem))
+	err := r.Scan(db.ID(&d.ClientID), db.ID(&d.EndpointID), &d.Sequence, &d.Kind, db.ID(&d.ID), db.ID(&d.SubjectID), &d.Status, &d.Attempts,
+		&d.DueAt, &d.LeaseUntil, &d.CreatedAt, &d.UpdatedAt, db.Int(&d.Last.SentAt), db.Text(&d.Last.URL), db.Int(&took),
+		db.Int(&d.Last.Code), db.Text(&d.Last.Text), db.Text(&d.Last.Problem))
 	d.Last.Took = time.Duration(took) * time.Microsecond
 	return d, err
 }
@@ -183,8 +183,8 @@ func (tx *Tx) SaveDeliveries(ctx context.Context, rows []*Delivery) error {
 	for i, d := range rows {
 		t := &d.Last
 		args[i] = []any{d.ClientID[:], d.EndpointID[:], d.Sequence, string(d.Kind), d.ID[:], d.SubjectID[:], string(d.Status), d.Attempts,
-			int64(d.DueAt), int64(d.LeaseUntil), int64(d.CreatedAt), int64(d.UpdatedAt), orNull(t.SentAt), orNull(t.URL), orNull(t.Took.Microseconds()),
-			orNull(int64(t.Code)), orNull(clean(t.Text, maxAnswerText)), orNull(clean(t.Problem, maxProblemText))}
+			int64(d.DueAt), int64(d.LeaseUntil), int64(d.CreatedAt), int64(d.UpdatedAt), db.OrNull(t.SentAt), db.OrNull(t.URL), db.OrNull(t.Took.Microseconds()),
+			db.OrNull(int64(t.Code)), db.OrNull(clean(t.Text, maxAnswerText)), db.OrNull(clean(t.Problem, maxProblemText))}
 	}
 	return tx.db.Defer(saveDeliveries, args)
 }
@@ -296,7 +296,7 @@ func (tx *Tx) DeliveriesByKey(ctx context.Context, ref Ref, keys []DeliveryKey) 
 // zero if there is none.
 func (tx *Tx) NextRetry(ctx context.Context, ref Ref) (due till.Time, err error) {
 	_, err = tx.db.QueryRow(ctx, selectNextRetry,
-		[]any{ref.Client[:], ref.ID[:]}, intDest(&due))
+		[]any{ref.Client[:], ref.ID[:]}, db.Int(&due))
 	return due, err
 }
 

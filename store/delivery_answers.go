@@ -25,7 +25,7 @@ func (tx *Tx) ClearAnswers(ctx context.Context, before till.Time, limit int) (in
 		var client, endpoint till.ID
 		var sequence int64
 		var kind string
-		err := r.Scan(idDest(&client), idDest(&endpoint), &sequence, &kind)
+		err := r.Scan(db.ID(&client), db.ID(&endpoint), &sequence, &kind)
 		old = append(old, []any{client[:], endpoint[:], sequence, kind, int64(before)})
 		return err
 	})

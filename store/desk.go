@@ -19,7 +19,7 @@ const deskFrom = ` FROM desk_payments d JOIN payments p ON p.client_id = d.clien
 
 var selectDeskPayments = db.Define(db.SQL{Name: "desk_payments.selectPayments",
 	SQLite: `SELECT ` + leanColumns + deskFrom + ` ORDER BY d.asked_at DESC, d.key DESC LIMIT $4`,
-	Citus:  ofClient(`SELECT `+leanColumns+deskFrom+` ORDER BY d.asked_at DESC, d.key DESC LIMIT $4`, "$1")})
+	Citus:  db.OfClient(`SELECT `+leanColumns+deskFrom+` ORDER BY d.asked_at DESC, d.key DESC LIMIT $4`, "$1")})
 
 var sumDeskPayments = db.Define(db.SQL{Name: "desk_payments.sum",
 	SQLite: `SELECT p.currency, count(*), CAST(sum(p.amount) AS BIGINT) FROM desk_payments d
@@ -40,14 +40,14 @@ func (tx *Tx) InsertDeskPayment(ctx context.Context, client, key, person till.ID
 // DeskPerson returns who asked for the payment of an idempotency key, the zero
 // id if nobody did at the counter.
 func (tx *Tx) DeskPerson(ctx context.Context, client, key till.ID) (person till.ID, err error) {
-	_, err = tx.db.QueryRow(ctx, selectDeskPerson, []any{client[:], key[:]}, idDest(&person))
+	_, err = tx.db.QueryRow(ctx, selectDeskPerson, []any{client[:], key[:]}, db.ID(&person))
 	return person, err
 }
 
 // DeskPayments returns up to limit payments that a person asked for since a
 // moment, the newest first. They have no document.
 func (tx *Tx) DeskPayments(ctx context.Context, client, person till.ID, since till.Time, limit int) ([]*PaymentRow, error) {
-	return readAll(ctx, tx, selectDeskPayments, []any{client[:], person[:], int64(since), limit}, func(r db.Row) (*PaymentRow, error) {
+	return db.ReadAll(ctx, tx.db, selectDeskPayments, []any{client[:], person[:], int64(since), limit}, func(r db.Row) (*PaymentRow, error) {
 		return scanPayment(r, tx.Now())
 	})
 }
@@ -61,7 +61,7 @@ type DeskSum struct {
 // DeskSums returns what came in of what a person asked for since a moment, by
 // currency. What was taken back does not count.
 func (tx *Tx) DeskSums(ctx context.Context, client, person till.ID, since till.Time) ([]DeskSum, error) {
-	return readAll(ctx, tx, sumDeskPayments, []any{client[:], person[:], int64(since)}, func(r db.Row) (DeskSum, error) {
+	return db.ReadAll(ctx, tx.db, sumDeskPayments, []any{client[:], person[:], int64(since)}, func(r db.Row) (DeskSum, error) {
 		var s DeskSum
 		err := r.Scan(&s.Amount.Currency, &s.Payments, &s.Amount.Minor)
 		return s, err

@@ -56,11 +56,11 @@ var selectLogEnds = db.Define(db.SQL{Name: "endpoints.selectLogEnds",
 
 var selectEndpoint = db.Define(db.SQL{Name: "endpoints.selectEndpoint",
 	SQLite: endpointsWithLogEnd + `WHERE e.client_id = $1 AND e.id = $2`,
-	Citus:  ofClient(endpointsWithLogEnd+`WHERE e.client_id = $1 AND e.id = $2`, "$1")})
+	Citus:  db.OfClient(endpointsWithLogEnd+`WHERE e.client_id = $1 AND e.id = $2`, "$1")})
 
 var selectEndpoints = db.Define(db.SQL{Name: "endpoints.selectEndpoints",
 	SQLite: endpointsWithLogEnd + `WHERE e.client_id = $1 ORDER BY e.id LIMIT $2`,
-	Citus:  ofClient(endpointsWithLogEnd+`WHERE e.client_id = $1 ORDER BY e.id LIMIT $2`, "$1")})
+	Citus:  db.OfClient(endpointsWithLogEnd+`WHERE e.client_id = $1 ORDER BY e.id LIMIT $2`, "$1")})
 
 var selectDueEndpoints = db.Define(db.SQL{Name: "endpoints.selectDueEndpoints",
 	SQLite: `SELECT ` + endpointColumns + `, last_event
@@ -130,10 +130,10 @@ func (e *Endpoint) Ref() Ref { return Ref{e.ClientID, e.ID} }
 func scanEndpoint(r db.Row) (*Endpoint, error) {
 	e := &Endpoint{}
 	var kinds string
-	err := r.Scan(idDest(&e.ClientID), idDest(&e.ID), &e.URL, textDest(&e.Description), &kinds, boolDest(&e.Enabled), intDest(&e.DisabledAt),
-		textDest(&e.DisableReason), &e.CreatedAt, &e.UpdatedAt, &e.Secret, &e.OldSecret, intDest(&e.OldUntil), &e.Start, &e.EventsListedFrom, &e.Cursor,
-		&e.LeaseUntil, &e.LeaseVersion, &e.BlockedUntil, intDest(&e.NextRetry), intDest(&e.ReplayAt), &e.ThrottleUntil,
-		intDest(&e.FailingSince), &e.Failures, intDest(&e.LastSuccessAt), intDest(&e.CursorAt), &e.Answered, boolDest(&e.KeepsAnswers), intDest(&e.LastEvent))
+	err := r.Scan(db.ID(&e.ClientID), db.ID(&e.ID), &e.URL, db.Text(&e.Description), &kinds, db.Bool(&e.Enabled), db.Int(&e.DisabledAt),
+		db.Text(&e.DisableReason), &e.CreatedAt, &e.UpdatedAt, &e.Secret, &e.OldSecret, db.Int(&e.OldUntil), &e.Start, &e.EventsListedFrom, &e.Cursor,
+		&e.LeaseUntil, &e.LeaseVersion, &e.BlockedUntil, db.Int(&e.NextRetry), db.Int(&e.ReplayAt), &e.ThrottleUntil,
+		db.Int(&e.FailingSince), &e.Failures, db.Int(&e.LastSuccessAt), db.Int(&e.CursorAt), &e.Answered, db.Bool(&e.KeepsAnswers), db.Int(&e.LastEvent))
 	if kinds != till.AllEvents {
 		for _, k := range strings.Fields(kinds) {
 			e.Events = append(e.Events, till.EventKind(k))
@@ -145,16 +145,9 @@ func scanEndpoint(r db.Row) (*Endpoint, error) {
 
 // mutableColumns returns the columns that can change, in the order of SaveEndpoints.
 func (e *Endpoint) mutableColumns() []any {
-	return []any{e.URL, orNull(e.Description), strings.Join(e.Kinds(), " "), e.Enabled, orNull(e.DisabledAt), orNull(string(e.DisableReason)), int64(e.UpdatedAt),
-		e.Secret, bytesOrNull(e.OldSecret), orNull(e.OldUntil), e.EventsListedFrom, e.Cursor, int64(e.LeaseUntil), e.LeaseVersion, int64(e.BlockedUntil),
-		orNull(e.NextRetry), orNull(e.ReplayAt), e.ThrottleUntil, orNull(e.FailingSince), e.Failures, orNull(e.LastSuccessAt), orNull(e.CursorAt), e.Answered}
-}
-
-func bytesOrNull(b []byte) any {
-	if len(b) == 0 {
-		return nil
-	}
-	return b
+	return []any{e.URL, db.OrNull(e.Description), strings.Join(e.Kinds(), " "), e.Enabled, db.OrNull(e.DisabledAt), db.OrNull(string(e.DisableReason)), int64(e.UpdatedAt),
+		e.Secret, db.BytesOrNull(e.OldSecret), db.OrNull(e.OldUntil), e.EventsListedFrom, e.Cursor, int64(e.LeaseUntil), e.LeaseVersion, int64(e.BlockedUntil),
+		db.OrNull(e.NextRetry), db.OrNull(e.ReplayAt), e.ThrottleUntil, db.OrNull(e.FailingSince), e.Failures, db.OrNull(e.LastSuccessAt), db.OrNull(e.CursorAt), e.Answered}
 }
 
 // InsertEndpoint writes a new endpoint.
@@ -287,7 +280,7 @@ type WebhookBacklog struct {
 // WebhookBacklog adds up the backlog. It counts at most so many retries.
 func (tx *Tx) WebhookBacklog(ctx context.Context, mode till.Mode, most int) (b WebhookBacklog, err error) {
 	_, err = tx.db.QueryRow(ctx, selectWebhookBacklog, []any{string(mode)},
-		&b.Endpoints, &b.Behind, &b.Failing, intDest(&b.Since), &b.Disabled)
+		&b.Endpoints, &b.Behind, &b.Failing, db.Int(&b.Since), &b.Disabled)
 	if err != nil {
 		return b, err
 	}

@@ -20,7 +20,7 @@ const eventColumns = `e.sequence, e.kind, e.subject_id, e.created_at, e.status, 
 const eventBody = `, p.id, p.idempotency_key, p.idempotency_key_sent, p.method, p.country, p.amount, p.currency, p.fee,
 	p.phone, p.reference, p.document, p.created_at, p.approval_window, `
 
-var insertEvents = defineByClient(1, db.SQL{Name: "events.insert",
+var insertEvents = db.DefineByClient(1, db.SQL{Name: "events.insert",
 	SQLite: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at,
 		provider_reference, failure_reason, failure_code, failure_message, failure_retryable, resolution, checked_at, next_check_at, calls, document)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
@@ -46,25 +46,25 @@ var bodiesAt = `SELECT ` + eventColumns + eventBody + toldAt("late_event") + `, 
 
 var selectEventBodies = db.Define(db.SQL{Name: "events.selectBodies",
 	SQLite: bodiesAfter,
-	Citus:  ofClient(bodiesAfter, "$1")})
+	Citus:  db.OfClient(bodiesAfter, "$1")})
 
-var selectEventBodiesAt = defineByClient(1, db.SQL{Name: "events.selectBodiesAt",
+var selectEventBodiesAt = db.DefineByClient(1, db.SQL{Name: "events.selectBodiesAt",
 	SQLite: bodiesAt,
-	Citus:  ofClient(bodiesAt, "$1"),
+	Citus:  db.OfClient(bodiesAt, "$1"),
 	Postgres: `SELECT u.nth, ` + eventColumns + eventBody + toldAtByKey("late_event") + `, ` + toldAtByKey("reversed_event") + `
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
 		LATERAL (SELECT * FROM events WHERE client_id = u.a1 AND sequence = u.a2 OFFSET 0) AS e
 		LEFT JOIN LATERAL (SELECT * FROM payments WHERE client_id = e.client_id AND id = e.subject_id OFFSET 0) AS p ON TRUE`,
 	Arrays: true})
 
-var selectEventsAt = defineByClient(1, db.SQL{Name: "events.selectAt",
+var selectEventsAt = db.DefineByClient(1, db.SQL{Name: "events.selectAt",
 	SQLite: `SELECT ` + eventColumns + ` FROM events e WHERE e.client_id = $1 AND e.sequence = $2`,
 	Postgres: `SELECT u.nth, ` + eventColumns + `
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
 		LATERAL (SELECT * FROM events WHERE client_id = u.a1 AND sequence = u.a2 OFFSET 0) AS e`,
 	Arrays: true})
 
-var selectEventMade = defineByClient(1, db.SQL{Name: "events.selectMade",
+var selectEventMade = db.DefineByClient(1, db.SQL{Name: "events.selectMade",
 	SQLite: `SELECT created_at FROM events WHERE client_id = $1 AND sequence = $2`,
 	Postgres: `SELECT u.nth, created_at FROM events,
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
@@ -87,7 +87,7 @@ var selectPaymentEvents = db.Define(db.SQL{Name: "events.selectPaymentEvents",
 var selectPayoutEvents = db.Define(db.SQL{Name: "events.selectPayoutEvents",
 	SQLite: `SELECT pending_event, processing_event, final_event, late_event, NULL, NULL FROM payouts WHERE client_id = $1 AND id = $2`})
 
-var insertAttentionEvents = defineByClient(1, db.SQL{Name: "events.insertAttention",
+var insertAttentionEvents = db.DefineByClient(1, db.SQL{Name: "events.insertAttention",
 	SQLite: `INSERT INTO attention_events (client_id, subject_id, sequence) VALUES ($1, $2, $3)`,
 	Postgres: `INSERT INTO attention_events (client_id, subject_id, sequence)
 		SELECT u.a1, u.a2, u.a3 FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3 LIMIT $4::bigint) AS u`,
@@ -110,8 +110,8 @@ func (tx *Tx) InsertEvents(ctx context.Context, events []*till.Event) error {
 	for i, e := range events {
 		code, message, retryable := failureArgs(e.FailureDetail)
 		args[i] = []any{e.ClientID[:], e.Sequence, string(e.Kind), e.SubjectID[:], int64(e.CreatedAt), string(e.Status), int64(e.ExpiresAt),
-			orNull(e.ProviderReference), orNull(e.FailureReason), code, message, retryable,
-			string(e.Resolution.State), orNull(e.Resolution.LastCheckedAt), orNull(e.Resolution.NextCheckAt), e.Resolution.Attempts, orNull(e.Document)}
+			db.OrNull(e.ProviderReference), db.OrNull(e.FailureReason), code, message, retryable,
+			string(e.Resolution.State), db.OrNull(e.Resolution.LastCheckedAt), db.OrNull(e.Resolution.NextCheckAt), e.Resolution.Attempts, db.OrNull(e.Document)}
 	}
 	return tx.db.Defer(insertEvents, args)
 }
@@ -135,9 +135,9 @@ func (tx *Tx) InsertAttentionEvents(ctx context.Context, events []AttentionEvent
 func scanEvent(r db.Row, e *till.Event, more ...any) error {
 	var code, message string
 	var retryable sql.NullBool
-	err := r.Scan(append([]any{&e.Sequence, &e.Kind, idDest(&e.SubjectID), &e.CreatedAt, &e.Status, &e.ExpiresAt, textDest(&e.ProviderReference),
-		textDest(&e.FailureReason), textDest(&code), textDest(&message), &retryable,
-		&e.Resolution.State, intDest(&e.Resolution.LastCheckedAt), intDest(&e.Resolution.NextCheckAt), &e.Resolution.Attempts, textDest(&e.Document)}, more...)...)
+	err := r.Scan(append([]any{&e.Sequence, &e.Kind, db.ID(&e.SubjectID), &e.CreatedAt, &e.Status, &e.ExpiresAt, db.Text(&e.ProviderReference),
+		db.Text(&e.FailureReason), db.Text(&code), db.Text(&message), &retryable,
+		&e.Resolution.State, db.Int(&e.Resolution.LastCheckedAt), db.Int(&e.Resolution.NextCheckAt), &e.Resolution.Attempts, db.Text(&e.Document)}, more...)...)
 	if e.FailureReason != "" {
 		e.FailureDetail = &till.FailureDetail{ProviderCode: code, ProviderMessage: message, Retryable: retryable.Bool}
 	}
@@ -253,9 +253,9 @@ func scanEventBody(r db.Row, client till.ID) (*EventRow, error) {
 	e, p := &EventRow{Event: till.Event{ClientID: client}}, &till.Payment{ClientID: client}
 	var key till.ID
 	var sent string
-	err := scanEvent(r, &e.Event, idDest(&p.ID), idDest(&key), textDest(&sent), textDest(&p.Method), textDest(&p.Country),
-		intDest(&p.Amount.Minor), textDest(&p.Amount.Currency), intDest(&p.Fee), textDest(&p.Phone), textDest(&p.Reference), &p.Document,
-		intDest(&p.CreatedAt), durationDest(&p.ApprovalWindow), intDest(&p.LateSuccessAt), intDest(&p.ReversedAt))
+	err := scanEvent(r, &e.Event, db.ID(&p.ID), db.ID(&key), db.Text(&sent), db.Text(&p.Method), db.Text(&p.Country),
+		db.Int(&p.Amount.Minor), db.Text(&p.Amount.Currency), db.Int(&p.Fee), db.Text(&p.Phone), db.Text(&p.Reference), &p.Document,
+		db.Int(&p.CreatedAt), db.Duration(&p.ApprovalWindow), db.Int(&p.LateSuccessAt), db.Int(&p.ReversedAt))
 	if p.IdempotencyKey = sent; sent == "" {
 		p.IdempotencyKey = key.String()
 	}
@@ -335,7 +335,7 @@ func (tx *Tx) PayoutEvents(ctx context.Context, ref Ref) ([]*EventRow, error) {
 func (tx *Tx) eventsOf(ctx context.Context, q *db.SQL, ref Ref) (found bool, events []*EventRow, err error) {
 	var numbers [6]int64
 	found, err = tx.db.QueryRow(ctx, q, []any{ref.Client[:], ref.ID[:]},
-		&numbers[0], intDest(&numbers[1]), intDest(&numbers[2]), intDest(&numbers[3]), intDest(&numbers[4]), intDest(&numbers[5]))
+		&numbers[0], db.Int(&numbers[1]), db.Int(&numbers[2]), db.Int(&numbers[3]), db.Int(&numbers[4]), db.Int(&numbers[5]))
 	if err != nil || !found {
 		return false, nil, err
 	}
@@ -357,6 +357,6 @@ func (tx *Tx) eventsOf(ctx context.Context, q *db.SQL, ref Ref) (found bool, eve
 // and the id of the log.
 func (tx *Tx) LogEnd(ctx context.Context, client till.ID) (last int64, log till.ID, err error) {
 	_, err = tx.db.QueryRow(ctx, selectLogEnd,
-		[]any{client[:]}, &last, idDest(&log))
+		[]any{client[:]}, &last, db.ID(&log))
 	return last, log, err
 }

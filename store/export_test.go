@@ -25,9 +25,6 @@ func RowsRead(ctx context.Context, tx *Tx, table string) (n int64, err error) {
 	return n, err
 }
 
-// OfClient is what lists are changed by on Citus.
-var OfClient = ofClient
-
 // ListTexts calls f with every text that lists are made of, for each combination of
 // filters, directions and pairs, and what it is. byEnd is as in newList.
 func ListTexts(byEnd bool, f func(name, text string)) {
@@ -112,9 +109,6 @@ var DueStepsCommand = dueStepsCommand
 func NextCommands(ctx context.Context, s *Store) ([]string, error) {
 	return schema.NextCommands(ctx, s.db, 4)
 }
-
-// JoinedClient finds a join that does not name the client.
-var JoinedClient = joinedClient
 
 // Writers is how many write transactions run at once.
 func Writers(s *Store) int { return s.db.Writers() }

@@ -57,7 +57,7 @@ type OpenOf struct {
 // MaxOpenOfClient, by where they are.
 func (tx *Tx) OpenPayments(ctx context.Context, client till.ID, before till.Time) ([]OpenOf, error) {
 	oldest := till.FirstID(before)
-	return readAll(ctx, tx, countOpenOf, []any{oldest[:], client[:], MaxOpenOfClient}, func(r db.Row) (o OpenOf, err error) {
+	return db.ReadAll(ctx, tx.db, countOpenOf, []any{oldest[:], client[:], MaxOpenOfClient}, func(r db.Row) (o OpenOf, err error) {
 		err = r.Scan(&o.Where, &o.N, &o.Older)
 		return o, err
 	})
@@ -77,7 +77,7 @@ type OpenByAge struct {
 func (tx *Tx) OpenByAge(ctx context.Context) ([]OpenByAge, error) {
 	now := tx.Now()
 	m, h, d := till.FirstID(now-5*60*1_000_000), till.FirstID(now-till.Time(hourMicros)), till.FirstID(now-till.Time(24*hourMicros))
-	return readAll(ctx, tx, countOpenByAge, []any{m[:], h[:], d[:], maxOpenCounted}, func(r db.Row) (o OpenByAge, err error) {
+	return db.ReadAll(ctx, tx.db, countOpenByAge, []any{m[:], h[:], d[:], maxOpenCounted}, func(r db.Row) (o OpenByAge, err error) {
 		err = r.Scan(&o.Mode, &o.Kind, &o.N, &o.FiveMinutes, &o.Hour, &o.Day)
 		return o, err
 	})
@@ -105,7 +105,7 @@ type Balance struct {
 
 // Balances adds up wallets by currency.
 func (tx *Tx) Balances(ctx context.Context, s Scope) ([]Balance, error) {
-	return readAll(ctx, tx, sumWallets, s.args(), func(r db.Row) (b Balance, err error) {
+	return db.ReadAll(ctx, tx.db, sumWallets, s.args(), func(r db.Row) (b Balance, err error) {
 		err = r.Scan(&b.Currency, &b.Balance, &b.Reserved, &b.Owed)
 		return b, err
 	})
@@ -122,7 +122,7 @@ func (tx *Tx) FeesTaken(ctx context.Context, s Scope) ([]till.Money, error) {
 }
 
 func (tx *Tx) moneys(ctx context.Context, q *db.SQL, s Scope) ([]till.Money, error) {
-	return readAll(ctx, tx, q, s.args(), func(r db.Row) (m till.Money, err error) {
+	return db.ReadAll(ctx, tx.db, q, s.args(), func(r db.Row) (m till.Money, err error) {
 		err = r.Scan(&m.Currency, &m.Minor)
 		return m, err
 	})

@@ -114,8 +114,8 @@ func (tx *Tx) ReferencesFrom(ctx context.Context, client till.ID, payouts bool, 
 	if client == till.House {
 		q, args = all, []any{from, from + "\U0010ffff", limit}
 	}
-	return readAll(ctx, tx, q, args, func(r db.Row) (row ReferenceRow, err error) {
-		err = r.Scan(idDest(&row.Client), idDest(&row.ID), &row.Reference)
+	return db.ReadAll(ctx, tx.db, q, args, func(r db.Row) (row ReferenceRow, err error) {
+		err = r.Scan(db.ID(&row.Client), db.ID(&row.ID), &row.Reference)
 		return row, err
 	})
 }
@@ -152,7 +152,7 @@ func (tx *Tx) SubjectsOfEvent(ctx context.Context, client, id till.ID) (refs []R
 	err = tx.db.Query(ctx, selectSubjectsOfEvent, []any{lo[:], hi[:], id.EventSequence(), int64(id.Time())}, func(r db.Row) error {
 		var ref Ref
 		var at till.Time
-		err := r.Scan(idDest(&ref.Client), idDest(&ref.ID), &at)
+		err := r.Scan(db.ID(&ref.Client), db.ID(&ref.ID), &at)
 		if till.EventID(ref.Client, id.EventSequence(), at) == id {
 			refs = append(refs, ref)
 		}

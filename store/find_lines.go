@@ -28,8 +28,8 @@ func (tx *Tx) LinesBy(ctx context.Context, client till.ID, column FindColumn, va
 	if client == till.House {
 		hi = till.LastID(1<<47*1000 - 1)
 	}
-	return readAll(ctx, tx, selectLinesBy[column], []any{lo[:], hi[:], value, limit}, func(r db.Row) (*ledger.Transaction, error) {
+	return db.ReadAll(ctx, tx.db, selectLinesBy[column], []any{lo[:], hi[:], value, limit}, func(r db.Row) (*ledger.Transaction, error) {
 		t := &ledger.Transaction{}
-		return t, r.Scan(append([]any{idDest(&t.ClientID)}, transactionDests(t)...)...)
+		return t, r.Scan(append([]any{db.ID(&t.ClientID)}, transactionDests(t)...)...)
 	})
 }

@@ -91,9 +91,9 @@ func (tx *Tx) OpenSums(ctx context.Context, kind till.SubjectKind) ([]OpenSum, e
 	if kind == till.SubjectPayout {
 		q = sumOpenPayouts
 	}
-	return readAll(ctx, tx, q, []any{string(kind), maxOpenRead}, func(r db.Row) (OpenSum, error) {
+	return db.ReadAll(ctx, tx.db, q, []any{string(kind), maxOpenRead}, func(r db.Row) (OpenSum, error) {
 		var o OpenSum
-		err := r.Scan(&o.Connection, &o.Currency, &o.Count, &o.Minor, intDest(&o.OldestSent))
+		err := r.Scan(&o.Connection, &o.Currency, &o.Count, &o.Minor, db.Int(&o.OldestSent))
 		return o, err
 	})
 }
@@ -120,7 +120,7 @@ type WalletSum struct {
 
 // WalletSums returns what all wallets hold.
 func (tx *Tx) WalletSums(ctx context.Context) ([]WalletSum, error) {
-	return readAll(ctx, tx, sumAllWallets, []any{maxWalletsRead}, func(r db.Row) (WalletSum, error) {
+	return db.ReadAll(ctx, tx.db, sumAllWallets, []any{maxWalletsRead}, func(r db.Row) (WalletSum, error) {
 		var w WalletSum
 		err := r.Scan(&w.Mode, &w.Currency, &w.Balance, &w.Reserved, &w.Owed)
 		return w, err
@@ -137,7 +137,7 @@ type SuspenseSum struct {
 
 // SuspenseSums returns the money in suspense, by payment.
 func (tx *Tx) SuspenseSums(ctx context.Context) ([]SuspenseSum, error) {
-	return readAll(ctx, tx, sumSuspended, []any{maxOpenRead}, func(r db.Row) (SuspenseSum, error) {
+	return db.ReadAll(ctx, tx.db, sumSuspended, []any{maxOpenRead}, func(r db.Row) (SuspenseSum, error) {
 		var s SuspenseSum
 		err := r.Scan(&s.Mode, &s.Currency, &s.Minor, &s.Since)
 		return s, err
@@ -152,7 +152,7 @@ type StraySum struct {
 
 // StraySums returns the open strays.
 func (tx *Tx) StraySums(ctx context.Context) ([]StraySum, error) {
-	return readAll(ctx, tx, sumStrays, []any{maxGroups}, func(r db.Row) (StraySum, error) {
+	return db.ReadAll(ctx, tx.db, sumStrays, []any{maxGroups}, func(r db.Row) (StraySum, error) {
 		var s StraySum
 		err := r.Scan(&s.Connection, &s.Direction, &s.Currency, &s.Count, &s.Minor)
 		return s, err
@@ -163,7 +163,7 @@ func (tx *Tx) StraySums(ctx context.Context) ([]StraySum, error) {
 // zero if there is none.
 func (tx *Tx) OldestTally(ctx context.Context) (till.Time, error) {
 	var hour int64
-	_, err := tx.db.QueryRow(ctx, selectOldestTally, nil, intDest(&hour))
+	_, err := tx.db.QueryRow(ctx, selectOldestTally, nil, db.Int(&hour))
 	if err != nil || hour == 0 {
 		return 0, err
 	}
@@ -173,7 +173,7 @@ func (tx *Tx) OldestTally(ctx context.Context) (till.Time, error) {
 // OldestUnsealed returns the time of the oldest audit row that is in no chain; zero if
 // there is none.
 func (tx *Tx) OldestUnsealed(ctx context.Context) (at till.Time, err error) {
-	_, err = tx.db.QueryRow(ctx, selectOldestUnsealed, nil, intDest(&at))
+	_, err = tx.db.QueryRow(ctx, selectOldestUnsealed, nil, db.Int(&at))
 	return at, err
 }
 
@@ -188,9 +188,9 @@ type EndpointState struct {
 
 // EndpointStates counts webhook endpoints.
 func (tx *Tx) EndpointStates(ctx context.Context) ([]EndpointState, error) {
-	return readAll(ctx, tx, countEndpoints, []any{till.FailingAfter, maxWalletsRead}, func(r db.Row) (EndpointState, error) {
+	return db.ReadAll(ctx, tx.db, countEndpoints, []any{till.FailingAfter, maxWalletsRead}, func(r db.Row) (EndpointState, error) {
 		var e EndpointState
-		err := r.Scan(&e.Mode, &e.State, &e.Count, &e.Pending, intDest(&e.OldestPending))
+		err := r.Scan(&e.Mode, &e.State, &e.Count, &e.Pending, db.Int(&e.OldestPending))
 		return e, err
 	})
 }

@@ -36,7 +36,7 @@ type Generation struct {
 
 // Generations returns all that ever were, by number; none if only the first was.
 func (tx *Tx) Generations(ctx context.Context) ([]Generation, error) {
-	return readAll(ctx, tx, selectGenerations, nil, func(r db.Row) (g Generation, err error) {
+	return db.ReadAll(ctx, tx.db, selectGenerations, nil, func(r db.Row) (g Generation, err error) {
 		err = r.Scan(&g.Number, &g.Check, &g.AddedAt, &g.UsedAt, &g.RetiredAt)
 		return g, err
 	})

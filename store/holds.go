@@ -69,7 +69,7 @@ type Hold struct {
 // sent. What is held for the same cause stays so.
 func (tx *Tx) HoldPayouts(ctx context.Context, h Hold) error {
 	_, err := tx.db.Exec(ctx, insertHold,
-		h.Client[:], h.Cause, int64(tx.Now()), h.By, orNull(h.Reason))
+		h.Client[:], h.Cause, int64(tx.Now()), h.By, db.OrNull(h.Reason))
 	return err
 }
 
@@ -81,7 +81,7 @@ func (tx *Tx) ReleasePayouts(ctx context.Context, client till.ID, cause string) 
 }
 
 func scanHold(r db.Row) (h Hold, err error) {
-	err = r.Scan(idDest(&h.Client), &h.Cause, &h.At, &h.By, textDest(&h.Reason))
+	err = r.Scan(db.ID(&h.Client), &h.Cause, &h.At, &h.By, db.Text(&h.Reason))
 	return h, err
 }
 
@@ -107,7 +107,7 @@ func (tx *Tx) HoldsOf(ctx context.Context, clients []till.ID) (map[till.ID][]Hol
 
 // Holds returns the first holds, those of EveryClient before those of clients.
 func (tx *Tx) Holds(ctx context.Context, limit int) ([]Hold, error) {
-	return readAll(ctx, tx, selectHolds, []any{limit}, scanHold)
+	return db.ReadAll(ctx, tx.db, selectHolds, []any{limit}, scanHold)
 }
 
 // Prefetched is a payout that waits because payouts are held.
@@ -136,7 +136,7 @@ func (tx *Tx) heldSteps(ctx context.Context, client till.ID, after Ref, limit in
 func (tx *Tx) held(ctx context.Context, q *db.SQL, args ...any) (out []Held, err error) {
 	err = tx.db.Query(ctx, q, args, func(r db.Row) error {
 		var h Held
-		err := r.Scan(idDest(&h.Ref.Client), idDest(&h.Ref.ID), &h.Since)
+		err := r.Scan(db.ID(&h.Ref.Client), db.ID(&h.Ref.ID), &h.Since)
 		out = append(out, h)
 		return err
 	})

@@ -210,7 +210,7 @@ func (tx *Tx) HoursToSplit(ctx context.Context) (hours []BusyHour, err error) {
 	err = tx.db.Query(ctx, selectHoursToSplit,
 		[]any{2 * tx.s.partRows}, func(r db.Row) error {
 			var h BusyHour
-			err := r.Scan(idDest(&h.Client), &h.Table, &h.Hour)
+			err := r.Scan(db.ID(&h.Client), &h.Table, &h.Hour)
 			hours = append(hours, h)
 			return err
 		})
@@ -249,7 +249,7 @@ func (tx *Tx) HoursNeverSplit(ctx context.Context, client till.ID) (out []BusyHo
 // busyBuckets returns the buckets of a width that have as many rows as a busy hour,
 // by the counters.
 func (tx *Tx) busyBuckets(ctx context.Context, client till.ID, width int, from, to int64) ([]BusyHour, error) {
-	return readAll(ctx, tx, selectBusyBuckets, []any{client[:], width, from, to, 2 * tx.s.partRows}, func(r db.Row) (BusyHour, error) {
+	return db.ReadAll(ctx, tx.db, selectBusyBuckets, []any{client[:], width, from, to, 2 * tx.s.partRows}, func(r db.Row) (BusyHour, error) {
 		h := BusyHour{Client: client}
 		err := r.Scan(&h.Table, &h.Hour)
 		return h, err
@@ -326,12 +326,12 @@ func (tx *Tx) endOfPart(ctx context.Context, h BusyHour, from till.Time) (until 
 	lo, hi := till.FirstID(from), till.LastID(bucketStart(widthHour, h.Hour+1)-1)
 	var id till.ID
 	full, err = tx.db.QueryRow(ctx, selectIDAt[h.Table],
-		[]any{h.Client[:], lo[:], hi[:], tx.s.partRows - 1}, idDest(&id))
+		[]any{h.Client[:], lo[:], hi[:], tx.s.partRows - 1}, db.ID(&id))
 	if err != nil || full {
 		return id.Time(), full, err
 	}
 	found, err := tx.db.QueryRow(ctx, selectLastID[h.Table],
-		[]any{h.Client[:], lo[:], hi[:]}, idDest(&id))
+		[]any{h.Client[:], lo[:], hi[:]}, db.ID(&id))
 	if err != nil || !found {
 		return 0, false, err
 	}

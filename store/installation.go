@@ -76,7 +76,7 @@ var reviewKeys = db.Define(db.SQL{Name: "restores.reviewKeys",
 var releaseRestores = db.Define(db.SQL{Name: "restores.release",
 	SQLite: `UPDATE restores SET released_at = $1, released_by = $2 WHERE released_at IS NULL`})
 
-var markRestored = defineByClient(8, db.SQL{Name: "restores.markRestored",
+var markRestored = db.DefineByClient(8, db.SQL{Name: "restores.markRestored",
 	SQLite: `UPDATE steps SET lane = $1, due_at = $2, lease_version = $3, sends = $4, send_started_at = $5, send_deadline = $6, absent = $7, restored = 1, held_at = 0
 		WHERE client_id = $8 AND subject_id = $9`,
 	Postgres: `UPDATE steps SET lane = u.a1, due_at = u.a2, lease_version = u.a3, sends = u.a4, send_started_at = u.a5, send_deadline = u.a6, absent = u.a7, restored = 1, held_at = 0
@@ -104,7 +104,7 @@ type Installation struct {
 func (tx *Tx) Installation(ctx context.Context) (*Installation, error) {
 	i := &Installation{}
 	found, err := tx.db.QueryRow(ctx, selectInstallation, nil,
-		idDest(&i.LogID), &i.SecretCheck, &i.CreatedAt)
+		db.ID(&i.LogID), &i.SecretCheck, &i.CreatedAt)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -245,9 +245,9 @@ const maxRestores = 100
 
 // OpenRestores returns the restores that are not released, the latest first.
 func (tx *Tx) OpenRestores(ctx context.Context) ([]*Restore, error) {
-	return readAll(ctx, tx, selectOpenRestores, []any{maxRestores}, func(r db.Row) (*Restore, error) {
+	return db.ReadAll(ctx, tx.db, selectOpenRestores, []any{maxRestores}, func(r db.Row) (*Restore, error) {
 		x := &Restore{}
-		err := r.Scan(&x.At, &x.LostFrom, &x.By, idDest(&x.LogID), intDest(&x.KeysReviewedAt), &x.JournalLeft)
+		err := r.Scan(&x.At, &x.LostFrom, &x.By, db.ID(&x.LogID), db.Int(&x.KeysReviewedAt), &x.JournalLeft)
 		return x, err
 	})
 }
@@ -255,7 +255,7 @@ func (tx *Tx) OpenRestores(ctx context.Context) ([]*Restore, error) {
 // LostTimes returns the latest restores, also those that are released, with LostFrom
 // and At only.
 func (tx *Tx) LostTimes(ctx context.Context) ([]*Restore, error) {
-	return readAll(ctx, tx, selectLostTimes, []any{maxRestores}, func(r db.Row) (*Restore, error) {
+	return db.ReadAll(ctx, tx.db, selectLostTimes, []any{maxRestores}, func(r db.Row) (*Restore, error) {
 		x := &Restore{}
 		err := r.Scan(&x.At, &x.LostFrom)
 		return x, err
@@ -294,7 +294,7 @@ func (tx *Tx) LockOpenSteps(ctx context.Context, client, after till.ID, fresh bo
 	if fresh {
 		q = lockFreshSteps
 	}
-	return readAll(ctx, tx, q, []any{client[:], after[:], limit}, scanStep)
+	return db.ReadAll(ctx, tx.db, q, []any{client[:], after[:], limit}, scanStep)
 }
 
 // MarkRestored writes steps that were open when an old database was put back,
@@ -321,9 +321,9 @@ type Undecided struct {
 
 // Undecided returns the first of a kind of those, by client and id.
 func (tx *Tx) Undecided(ctx context.Context, kind till.SubjectKind, limit int) ([]Undecided, error) {
-	return readAll(ctx, tx, selectUndecided, []any{string(kind), limit}, func(r db.Row) (Undecided, error) {
+	return db.ReadAll(ctx, tx.db, selectUndecided, []any{string(kind), limit}, func(r db.Row) (Undecided, error) {
 		u := Undecided{Kind: kind}
-		err := r.Scan(idDest(&u.Ref.Client), idDest(&u.Ref.ID))
+		err := r.Scan(db.ID(&u.Ref.Client), db.ID(&u.Ref.ID))
 		return u, err
 	})
 }

@@ -79,9 +79,9 @@ func (tx *Tx) PulseInstance(ctx context.Context, i *Instance) error {
 
 // Instances returns the instances with a pulse within the last hour.
 func (tx *Tx) Instances(ctx context.Context) ([]*Instance, error) {
-	return readAll(ctx, tx, selectInstances, []any{maxInstances}, func(r db.Row) (*Instance, error) {
+	return db.ReadAll(ctx, tx.db, selectInstances, []any{maxInstances}, func(r db.Row) (*Instance, error) {
 		i := &Instance{}
-		err := r.Scan(idDest(&i.ID), &i.Version, &i.Level, &i.Role, &i.StartedAt, &i.SeenAt)
+		err := r.Scan(db.ID(&i.ID), &i.Version, &i.Level, &i.Role, &i.StartedAt, &i.SeenAt)
 		return i, err
 	})
 }
@@ -97,7 +97,7 @@ func (tx *Tx) ReadInstanceStates(ctx context.Context, all []*Instance) error {
 	return tx.db.Query(ctx, selectInstanceStates, []any{maxInstances}, func(r db.Row) error {
 		var id till.ID
 		var state Instance
-		err := r.Scan(idDest(&id), &state.Generations, &state.Sealing, &state.Troubles)
+		err := r.Scan(db.ID(&id), &state.Generations, &state.Sealing, &state.Troubles)
 		if i := by[id]; i != nil {
 			i.Generations, i.Sealing, i.Troubles = state.Generations, state.Sealing, state.Troubles
 		}

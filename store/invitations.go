@@ -16,13 +16,13 @@ var insertInvitation = db.Define(db.SQL{Name: "invitations.insert",
 
 var selectInvitation = db.Define(db.SQL{Name: "invitations.select",
 	SQLite: `SELECT ` + invitationColumns + ` FROM invitations i WHERE i.token_hash = $1`,
-	Citus: ofClient(`SELECT `+invitationColumns+` FROM invitations i WHERE i.token_hash = $1`,
+	Citus: db.OfClient(`SELECT `+invitationColumns+` FROM invitations i WHERE i.token_hash = $1`,
 		`(SELECT j.client_id FROM invitations j WHERE j.token_hash = $1)`)})
 
 var selectOpenInvitations = db.Define(db.SQL{Name: "invitations.selectOpen",
 	SQLite: `SELECT ` + invitationColumns + ` FROM invitations i
 		WHERE i.client_id = $1 AND i.spent_at IS NULL AND i.withdrawn_at IS NULL AND i.expires_at > $2 ORDER BY i.created_at DESC, i.id LIMIT $3`,
-	Citus: ofClient(`SELECT `+invitationColumns+` FROM invitations i
+	Citus: db.OfClient(`SELECT `+invitationColumns+` FROM invitations i
 		WHERE i.client_id = $1 AND i.spent_at IS NULL AND i.withdrawn_at IS NULL AND i.expires_at > $2 ORDER BY i.created_at DESC, i.id LIMIT $3`, "$1")})
 
 var spendInvitation = db.Define(db.SQL{Name: "invitations.spend",
@@ -65,15 +65,15 @@ type Invitation struct {
 func scanInvitation(r db.Row) (*Invitation, error) {
 	i := &Invitation{}
 	var hash []byte
-	err := r.Scan(&hash, idDest(&i.ID), &i.Kind, idDest(&i.Client), textDest(&i.Role), &i.Name, textDest(&i.Login), idDest(&i.Person), &i.InvitedBy,
-		&i.CreatedAt, &i.ExpiresAt, intDest(&i.SpentAt), intDest(&i.WithdrawnAt), textDest(&i.ClientName))
+	err := r.Scan(&hash, db.ID(&i.ID), &i.Kind, db.ID(&i.Client), db.Text(&i.Role), &i.Name, db.Text(&i.Login), db.ID(&i.Person), &i.InvitedBy,
+		&i.CreatedAt, &i.ExpiresAt, db.Int(&i.SpentAt), db.Int(&i.WithdrawnAt), db.Text(&i.ClientName))
 	copy(i.TokenHash[:], hash)
 	return i, err
 }
 
 // InsertInvitation writes a new invitation.
 func (tx *Tx) InsertInvitation(ctx context.Context, i *Invitation) error {
-	_, err := tx.db.Exec(ctx, insertInvitation, i.TokenHash[:], i.ID[:], i.Kind, i.Client[:], string(i.Role), i.Name, orNull(i.Login), orNull(i.Person),
+	_, err := tx.db.Exec(ctx, insertInvitation, i.TokenHash[:], i.ID[:], i.Kind, i.Client[:], string(i.Role), i.Name, db.OrNull(i.Login), db.OrNull(i.Person),
 		i.InvitedBy, int64(i.CreatedAt), int64(i.ExpiresAt))
 	return err
 }
@@ -123,7 +123,7 @@ func (tx *Tx) WithdrawResets(ctx context.Context, person till.ID, now till.Time)
 func (tx *Tx) OpenReset(ctx context.Context, person till.ID, now till.Time) (out *Invitation, err error) {
 	err = tx.db.Query(ctx, selectOpenReset, []any{person[:], int64(now)}, func(r db.Row) error {
 		out = &Invitation{Kind: "reset", Person: person}
-		return r.Scan(idDest(&out.ID), idDest(&out.Client), &out.InvitedBy, &out.CreatedAt, &out.ExpiresAt)
+		return r.Scan(db.ID(&out.ID), db.ID(&out.Client), &out.InvitedBy, &out.CreatedAt, &out.ExpiresAt)
 	})
 	return out, err
 }

@@ -54,8 +54,8 @@ func scanKey(r db.Row) (*till.Key, error) {
 	k := &till.Key{}
 	var scopes string
 	var hash []byte
-	err := r.Scan(idDest(&k.ClientID), &k.ID, textDest(&k.Name), &scopes, &hash, &k.CreatedAt,
-		intDest(&k.ExpiresAt), intDest(&k.RevokedAt), intDest(&k.LastUsedAt), intDest(&k.ExposedAt), textDest(&k.MadeBy), textDest(&k.Replaces))
+	err := r.Scan(db.ID(&k.ClientID), &k.ID, db.Text(&k.Name), &scopes, &hash, &k.CreatedAt,
+		db.Int(&k.ExpiresAt), db.Int(&k.RevokedAt), db.Int(&k.LastUsedAt), db.Int(&k.ExposedAt), db.Text(&k.MadeBy), db.Text(&k.Replaces))
 	copy(k.SecretHash[:], hash)
 	for _, s := range strings.Fields(scopes) {
 		k.Scopes = append(k.Scopes, till.Scope(s))
@@ -69,8 +69,8 @@ func (tx *Tx) InsertKey(ctx context.Context, k *till.Key) error {
 	for i, s := range k.Scopes {
 		scopes[i] = string(s)
 	}
-	if _, err := tx.db.Exec(ctx, insertKey, k.ClientID[:], k.ID, orNull(k.Name), strings.Join(scopes, " "), k.SecretHash[:], int64(k.CreatedAt), orNull(k.ExpiresAt),
-		orNull(k.MadeBy), orNull(k.Replaces)); err != nil {
+	if _, err := tx.db.Exec(ctx, insertKey, k.ClientID[:], k.ID, db.OrNull(k.Name), strings.Join(scopes, " "), k.SecretHash[:], int64(k.CreatedAt), db.OrNull(k.ExpiresAt),
+		db.OrNull(k.MadeBy), db.OrNull(k.Replaces)); err != nil {
 		return err
 	}
 	_, err := tx.db.Exec(ctx, insertKeyOwner, k.ID, k.ClientID[:])
@@ -80,7 +80,7 @@ func (tx *Tx) InsertKey(ctx context.Context, k *till.Key) error {
 // KeyOwner returns the client that a key id belongs to; false if none.
 func (tx *Tx) KeyOwner(ctx context.Context, keyID string) (till.ID, bool, error) {
 	var id till.ID
-	found, err := tx.db.QueryRow(ctx, selectKeyOwner, []any{keyID}, idDest(&id))
+	found, err := tx.db.QueryRow(ctx, selectKeyOwner, []any{keyID}, db.ID(&id))
 	return id, found, err
 }
 
@@ -138,7 +138,7 @@ func (tx *Tx) CountActiveKeys(ctx context.Context, client till.ID) (n int, err e
 // when it was last used or seen in a URL.
 func (tx *Tx) UpdateKey(ctx context.Context, k *till.Key) error {
 	_, err := tx.db.Exec(ctx, updateKey,
-		orNull(k.ExpiresAt), orNull(k.RevokedAt), orNull(k.LastUsedAt), orNull(k.ExposedAt), k.ClientID[:], k.ID)
+		db.OrNull(k.ExpiresAt), db.OrNull(k.RevokedAt), db.OrNull(k.LastUsedAt), db.OrNull(k.ExposedAt), k.ClientID[:], k.ID)
 	return err
 }
 

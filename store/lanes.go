@@ -182,7 +182,7 @@ func (tx *Tx) NextDue(ctx context.Context, lanes []LaneView) ([]till.Time, error
 	err = tx.ofLanes(ctx, lanes, selectNextHeld, selectNextHeldPinned, args, none,
 		func(i int, r db.Row) error {
 			var held till.Time
-			err := r.Scan(intDest(&held))
+			err := r.Scan(db.Int(&held))
 			if !held.IsZero() && (!free[i] || held < next[i]) {
 				next[i] = held
 			}
@@ -225,7 +225,7 @@ func (tx *Tx) EarliestDue(ctx context.Context, lanes []string) ([]till.Time, err
 	for i, lane := range lanes {
 		args[i] = []any{lane}
 	}
-	err := tx.db.QueryEach(ctx, selectEarliestDue, args, func(i int, r db.Row) error { return r.Scan(intDest(&out[i])) })
+	err := tx.db.QueryEach(ctx, selectEarliestDue, args, func(i int, r db.Row) error { return r.Scan(db.Int(&out[i])) })
 	return out, err
 }
 
@@ -255,7 +255,7 @@ func (tx *Tx) Stranded(ctx context.Context, kind till.SubjectKind, v LaneView, s
 	}
 	err = tx.db.Query(ctx, q, []any{v.Lane, int64(since), int64(tx.Now()), int64(ended), v.Account, limit}, func(r db.Row) error {
 		var ref Ref
-		err := r.Scan(idDest(&ref.Client), idDest(&ref.ID))
+		err := r.Scan(db.ID(&ref.Client), db.ID(&ref.ID))
 		refs = append(refs, ref)
 		return err
 	})

@@ -70,7 +70,7 @@ func listRows[R any](ctx context.Context, tx *Tx, table string, client till.ID, 
 	refs := make([]Ref, 0, page.Limit)
 	total, err := tx.list(ctx, l, func(r db.Row) error {
 		ref := Ref{Client: client}
-		err := r.Scan(idDest(&ref.ID))
+		err := r.Scan(db.ID(&ref.ID))
 		refs = append(refs, ref)
 		return err
 	})
@@ -236,7 +236,7 @@ func (l *list) forwards(r idRange, start till.ID) idRange {
 // readRange reads rows, which it gives in the page's direction.
 func (tx *Tx) readRange(ctx context.Context, l *list, pairs []filterPair, r idRange, scan func(r db.Row) error) error {
 	if tx.db.Dialect() == db.Citus {
-		l.columns = ofClient(l.columns, "$1") // the first argument of each statement of a list
+		l.columns = db.OfClient(l.columns, "$1") // the first argument of each statement of a list
 	}
 	s := pageSQL(l, pairs, r)
 	return tx.db.Query(ctx, s.sql("list.page"), s.args, scan)

@@ -43,20 +43,20 @@ type LogRange struct {
 // InsertRange writes a new range.
 func (tx *Tx) InsertRange(ctx context.Context, s *LogRange) error {
 	_, err := tx.db.Exec(ctx, insertRange,
-		s.ClientID[:], s.EndpointID[:], s.ID[:], string(s.Why), s.From, s.Next, s.To, int64(s.CreatedAt), orNull(s.DoneAt))
+		s.ClientID[:], s.EndpointID[:], s.ID[:], string(s.Why), s.From, s.Next, s.To, int64(s.CreatedAt), db.OrNull(s.DoneAt))
 	return err
 }
 
 // SaveRange writes back how far a range has come.
 func (tx *Tx) SaveRange(ctx context.Context, s *LogRange) error {
 	_, err := tx.db.Exec(ctx, saveRange,
-		string(s.Why), s.Next, s.To, orNull(s.DoneAt), s.ClientID[:], s.EndpointID[:], s.ID[:])
+		string(s.Why), s.Next, s.To, db.OrNull(s.DoneAt), s.ClientID[:], s.EndpointID[:], s.ID[:])
 	return err
 }
 
 func scanRange(r db.Row) (*LogRange, error) {
 	s := &LogRange{}
-	err := r.Scan(idDest(&s.ClientID), idDest(&s.EndpointID), idDest(&s.ID), textDest(&s.Why), &s.From, &s.Next, &s.To, &s.CreatedAt, intDest(&s.DoneAt))
+	err := r.Scan(db.ID(&s.ClientID), db.ID(&s.EndpointID), db.ID(&s.ID), db.Text(&s.Why), &s.From, &s.Next, &s.To, &s.CreatedAt, db.Int(&s.DoneAt))
 	return s, err
 }
 

@@ -238,7 +238,7 @@ func (tx *Tx) askParts(ctx context.Context, ask *db.SQL, command string, node in
 	err = tx.db.Query(ctx, ask, []any{command, node}, func(r db.Row) error {
 		var answered bool
 		var text string
-		if err := r.Scan(boolDest(&answered), &text); err != nil {
+		if err := r.Scan(db.Bool(&answered), &text); err != nil {
 			return err
 		}
 		if !answered {

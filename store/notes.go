@@ -31,9 +31,9 @@ func (tx *Tx) InsertNote(ctx context.Context, n *Note) error {
 
 // Notes returns up to limit notes on a payment or payout, the oldest first.
 func (tx *Tx) Notes(ctx context.Context, ref Ref, limit int) ([]*Note, error) {
-	return readAll(ctx, tx, selectNotes, []any{ref.Client[:], ref.ID[:], limit}, func(r db.Row) (*Note, error) {
+	return db.ReadAll(ctx, tx.db, selectNotes, []any{ref.Client[:], ref.ID[:], limit}, func(r db.Row) (*Note, error) {
 		n := &Note{Ref: ref}
-		err := r.Scan(idDest(&n.ID), &n.Actor, &n.Text, &n.CreatedAt)
+		err := r.Scan(db.ID(&n.ID), &n.Actor, &n.Text, &n.CreatedAt)
 		return n, err
 	})
 }

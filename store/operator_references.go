@@ -117,7 +117,7 @@ func (tx *Tx) SubjectByHandle(ctx context.Context, connection, handle string) (*
 func (tx *Tx) find(ctx context.Context, connection, name string) (*CallbackTarget, error) {
 	f := &CallbackTarget{}
 	found, err := tx.db.QueryRow(ctx, selectByName,
-		[]any{connection, name}, idDest(&f.Ref.Client), idDest(&f.Ref.ID), &f.Kind)
+		[]any{connection, name}, db.ID(&f.Ref.Client), db.ID(&f.Ref.ID), &f.Kind)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -226,9 +226,9 @@ func (tx *Tx) OperatorCases(ctx context.Context, all bool) ([]*OperatorCase, err
 	if all {
 		q = selectOperatorCases
 	}
-	return readAll(ctx, tx, q, []any{maxOperatorCases}, func(r db.Row) (*OperatorCase, error) {
+	return db.ReadAll(ctx, tx.db, q, []any{maxOperatorCases}, func(r db.Row) (*OperatorCase, error) {
 		c := &OperatorCase{}
-		err := r.Scan(&c.Connection, &c.Kind, &c.Detail, &c.OpenedAt, intDest(&c.ClosedAt))
+		err := r.Scan(&c.Connection, &c.Kind, &c.Detail, &c.OpenedAt, db.Int(&c.ClosedAt))
 		return c, err
 	})
 }
@@ -254,7 +254,7 @@ func (tx *Tx) ReceiptOwners(ctx context.Context, kind till.SubjectKind, receipts
 	err := tx.db.QueryEach(ctx, selectReceiptOwners, args,
 		func(i int, r db.Row) error {
 			var ref Ref
-			err := r.Scan(idDest(&ref.Client), idDest(&ref.ID))
+			err := r.Scan(db.ID(&ref.Client), db.ID(&ref.ID))
 			out[receipts[i]] = ref
 			return err
 		})
@@ -292,7 +292,7 @@ func (tx *Tx) VerifyReceipts(ctx context.Context, after *VerifyReceipt, limit in
 		[]any{after.Issuer, after.Text, string(after.Kind), limit}, func(r db.Row) error {
 			v := &VerifyReceipt{}
 			out = append(out, v)
-			return r.Scan(&v.Issuer, &v.Text, &v.Kind, idDest(&v.Ref.Client), idDest(&v.Ref.ID), boolDest(&v.Had))
+			return r.Scan(&v.Issuer, &v.Text, &v.Kind, db.ID(&v.Ref.Client), db.ID(&v.Ref.ID), db.Bool(&v.Had))
 		})
 	return out, err
 }

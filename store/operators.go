@@ -129,10 +129,10 @@ func (tx *Tx) AddHealth(ctx context.Context, sums map[Operation]CallStats) error
 // What lies in the future was written before the clock was set back, and
 // says nothing about now.
 func (tx *Tx) Health(ctx context.Context, span time.Duration) ([]HealthRow, error) {
-	return readAll(ctx, tx, selectHealth, []any{healthBucket(tx.Now().Add(-span)), healthBucket(tx.Now())}, func(r db.Row) (HealthRow, error) {
+	return db.ReadAll(ctx, tx.db, selectHealth, []any{healthBucket(tx.Now().Add(-span)), healthBucket(tx.Now())}, func(r db.Row) (HealthRow, error) {
 		var h HealthRow
 		var bucket int64
-		err := r.Scan(&bucket, &h.Connection, &h.Name, &h.Answered, &h.Unanswered, &h.AuthRefused, durationDest(&h.TotalLatency))
+		err := r.Scan(&bucket, &h.Connection, &h.Name, &h.Answered, &h.Unanswered, &h.AuthRefused, db.Duration(&h.TotalLatency))
 		h.Start = till.Time(bucket * HealthBucket.Microseconds())
 		return h, err
 	})
@@ -176,7 +176,7 @@ type Breaker struct {
 
 func scanBreaker(r db.Row) (*Breaker, error) {
 	b := &Breaker{}
-	err := r.Scan(&b.Connection, &b.Version, &b.State, &b.Tries, &b.ChangedAt, &b.RetryAt, &b.Round, idDest(&b.Owner), &b.LeaseUntil, &b.ProbesLeft)
+	err := r.Scan(&b.Connection, &b.Version, &b.State, &b.Tries, &b.ChangedAt, &b.RetryAt, &b.Round, db.ID(&b.Owner), &b.LeaseUntil, &b.ProbesLeft)
 	return b, err
 }
 
@@ -289,7 +289,7 @@ type OperatorToken struct {
 func (tx *Tx) OperatorToken(ctx context.Context, connection, name string) (*OperatorToken, error) {
 	t := &OperatorToken{Connection: connection, Name: name}
 	_, err := tx.db.QueryRow(ctx, selectOperatorToken,
-		[]any{connection, name}, &t.Version, &t.Sealed, &t.ExpiresAt, &t.RefreshAt, &t.LeaseUntil, idDest(&t.LeaseOwner))
+		[]any{connection, name}, &t.Version, &t.Sealed, &t.ExpiresAt, &t.RefreshAt, &t.LeaseUntil, db.ID(&t.LeaseOwner))
 	return t, err
 }
 

@@ -51,7 +51,7 @@ func (tx *Tx) InsertPasskey(ctx context.Context, k *Passkey) error {
 func (tx *Tx) Passkeys(ctx context.Context, person till.ID) (out []*Passkey, err error) {
 	err = tx.db.Query(ctx, selectPasskeys, []any{person[:]}, func(r db.Row) error {
 		k := &Passkey{Person: person}
-		err := r.Scan(idDest(&k.ID), &k.Name, &k.Record, &k.CreatedAt, intDest(&k.UsedAt))
+		err := r.Scan(db.ID(&k.ID), &k.Name, &k.Record, &k.CreatedAt, db.Int(&k.UsedAt))
 		out = append(out, k)
 		return err
 	})

@@ -55,7 +55,7 @@ const paymentArrays = `
 			unnest($17::bigint[]) AS a17, unnest($18::bigint[]) AS a18, unnest($19::text[]) AS a19, unnest($20::text[]) AS a20,
 			unnest($21::bigint[]) AS a21 LIMIT $22::bigint) AS u`
 
-var insertPayments = defineByClient(1, db.SQL{Name: "payments.insert",
+var insertPayments = db.DefineByClient(1, db.SQL{Name: "payments.insert",
 	SQLite: insertPayment + `
 		VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 	Postgres: insertPayment + paymentArrays,
@@ -70,7 +70,7 @@ var insertNewPayments = db.Define(db.SQL{Name: "payments.insertNew",
 		ON CONFLICT (client_id, idempotency_key) DO NOTHING RETURNING id`,
 	Arrays: true})
 
-var renumberPayments = defineByClient(2, db.SQL{Name: "payments.renumber",
+var renumberPayments = db.DefineByClient(2, db.SQL{Name: "payments.renumber",
 	SQLite: `UPDATE payments SET pending_event = $1 WHERE client_id = $2 AND id = $3`,
 	Postgres: `WITH changed AS (UPDATE payments SET pending_event = u.a1
 		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bytea[]) AS a3 LIMIT $4::bigint) AS u
@@ -79,14 +79,14 @@ var renumberPayments = defineByClient(2, db.SQL{Name: "payments.renumber",
 		SELECT till_expect_rows(count(*), $4) FROM changed`,
 	Arrays: true})
 
-var insertDueSteps = defineByClient(1, db.SQL{Name: "payments.insertDueSteps",
+var insertDueSteps = db.DefineByClient(1, db.SQL{Name: "payments.insertDueSteps",
 	SQLite: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at) VALUES ($1, $2, 'payment', $3, $4)`,
 	Postgres: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at)
 		SELECT u.a1, u.a2, 'payment', u.a3, u.a4
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS a4 LIMIT $5::bigint) AS u`,
 	Arrays: true})
 
-var insertPendingEvents = defineByClient(1, db.SQL{Name: "payments.insertPendingEvents",
+var insertPendingEvents = db.DefineByClient(1, db.SQL{Name: "payments.insertPendingEvents",
 	SQLite: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
 		VALUES ($1, $2, 'payment.pending', $3, $4, 'pending', $5, 'waiting')`,
 	Postgres: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
@@ -101,23 +101,23 @@ const paymentFromByKey = ` FROM payments p LEFT JOIN steps s ON s.client_id = AN
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
 		WHERE p.client_id = ANY(ARRAY[u.a1]) AND p.id = u.a2`
 
-var selectPayments = defineByClient(1, db.SQL{Name: "payments.select",
+var selectPayments = db.DefineByClient(1, db.SQL{Name: "payments.select",
 	SQLite:   `SELECT ` + paymentColumns + paymentFrom + `WHERE p.client_id = $1 AND p.id = $2`,
 	Postgres: `SELECT u.nth, ` + paymentColumnsByKey + paymentFromByKey,
-	Citus:    ofClient(`SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = $1 AND p.id = $2`, "$1"),
+	Citus:    db.OfClient(`SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = $1 AND p.id = $2`, "$1"),
 	Arrays:   true})
 
-var selectLeanPayments = defineByClient(1, db.SQL{Name: "payments.selectLean",
+var selectLeanPayments = db.DefineByClient(1, db.SQL{Name: "payments.selectLean",
 	SQLite:   `SELECT ` + leanColumns + paymentFrom + `WHERE p.client_id = $1 AND p.id = $2`,
 	Postgres: `SELECT u.nth, ` + leanColumnsByKey + paymentFromByKey,
-	Citus:    ofClient(`SELECT `+leanColumns+paymentFrom+`WHERE p.client_id = $1 AND p.id = $2`, "$1"),
+	Citus:    db.OfClient(`SELECT `+leanColumns+paymentFrom+`WHERE p.client_id = $1 AND p.id = $2`, "$1"),
 	Arrays:   true})
 
 var selectPaymentByKey = db.Define(db.SQL{Name: "payments.selectByKey",
 	SQLite: `SELECT ` + paymentColumns + paymentFrom + `WHERE p.client_id = $1 AND p.idempotency_key = $2`,
-	Citus:  ofClient(`SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = $1 AND p.idempotency_key = $2`, "$1")})
+	Citus:  db.OfClient(`SELECT `+paymentColumns+paymentFrom+`WHERE p.client_id = $1 AND p.idempotency_key = $2`, "$1")})
 
-var updatePayments = defineByClient(21, db.SQL{Name: "payments.update",
+var updatePayments = db.DefineByClient(21, db.SQL{Name: "payments.update",
 	SQLite: `UPDATE payments SET status = $1, previous_status = $2, provider_reference = $3,
 		failure_reason = $4, failure_code = $5, failure_message = $6, failure_retryable = $7,
 		updated_at = $8, attention = $9, checked_at = $10, calls = $11,
@@ -225,7 +225,7 @@ func (tx *Tx) InsertPayments(ctx context.Context, heads map[till.ID]*Head, rows 
 		next[p.ClientID]++
 		p.PendingEvent = next[p.ClientID]
 		args[i] = []any{p.ClientID[:], p.ID[:], key[:], sent, p.BodyHash[:], p.BodyVersion,
-			p.Method, orNull(p.Country), p.Amount.Minor, p.Amount.Currency, p.Fee, p.Phone, orNull(p.Reference), p.Document,
+			p.Method, db.OrNull(p.Country), p.Amount.Minor, p.Amount.Currency, p.Fee, p.Phone, db.OrNull(p.Reference), p.Document,
 			int64(p.CreatedAt), int64(p.UpdatedAt), int64(p.ExpiresAt), p.ApprovalWindow.Microseconds(), p.Connection, p.Fingerprint, p.PendingEvent}
 	}
 	inserted, err := tx.insertNew(ctx, args)
@@ -295,15 +295,15 @@ func scanPayment(r db.Row, now till.Time) (*PaymentRow, error) {
 	var hash []byte
 	var retryable sql.NullBool
 	var w stepView
-	err := r.Scan(idDest(&p.ClientID), idDest(&p.ID), idDest(&key), textDest(&sent), &hash, &p.BodyVersion,
-		&p.Status, textDest(&p.PreviousStatus), &p.Method, textDest(&p.Country), &p.Amount.Minor, &p.Amount.Currency, &p.Fee, &p.Phone,
-		textDest(&p.Reference), &p.Document,
-		textDest(&p.ProviderReference), textDest(&p.FailureReason), textDest(&code), textDest(&message), &retryable,
-		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, durationDest(&p.ApprovalWindow), &p.Connection, &p.Fingerprint, boolDest(&p.Attention),
-		intDest(&p.Resolution.LastCheckedAt), &p.Resolution.Attempts,
-		&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent), intDest(&p.ReversedEvent), intDest(&p.UpdatedEvent),
-		intDest(&w.due), intDest(&w.calls), intDest(&w.checked), intDest(&w.sends), intDest(&w.acked),
-		intDest(&p.LateSuccessAt), intDest(&p.ReversedAt))
+	err := r.Scan(db.ID(&p.ClientID), db.ID(&p.ID), db.ID(&key), db.Text(&sent), &hash, &p.BodyVersion,
+		&p.Status, db.Text(&p.PreviousStatus), &p.Method, db.Text(&p.Country), &p.Amount.Minor, &p.Amount.Currency, &p.Fee, &p.Phone,
+		db.Text(&p.Reference), &p.Document,
+		db.Text(&p.ProviderReference), db.Text(&p.FailureReason), db.Text(&code), db.Text(&message), &retryable,
+		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, db.Duration(&p.ApprovalWindow), &p.Connection, &p.Fingerprint, db.Bool(&p.Attention),
+		db.Int(&p.Resolution.LastCheckedAt), &p.Resolution.Attempts,
+		&p.PendingEvent, db.Int(&p.ProcessingEvent), db.Int(&p.FinalEvent), db.Int(&p.LateEvent), db.Int(&p.ReversedEvent), db.Int(&p.UpdatedEvent),
+		db.Int(&w.due), db.Int(&w.calls), db.Int(&w.checked), db.Int(&w.sends), db.Int(&w.acked),
+		db.Int(&p.LateSuccessAt), db.Int(&p.ReversedAt))
 	if err != nil {
 		return nil, err
 	}
@@ -367,10 +367,10 @@ func (tx *Tx) UpdatePayments(ctx context.Context, rows []*PaymentRow) error {
 	args := make([][]any, len(rows))
 	for i, p := range rows {
 		code, message, retryable := failureArgs(p.FailureDetail)
-		args[i] = []any{string(p.Status), string(p.PreviousStatus), orNull(p.ProviderReference),
-			orNull(p.FailureReason), code, message, retryable,
-			int64(p.UpdatedAt), p.Attention, orNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
-			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent), orNull(p.ReversedEvent), orNull(p.UpdatedEvent),
+		args[i] = []any{string(p.Status), string(p.PreviousStatus), db.OrNull(p.ProviderReference),
+			db.OrNull(p.FailureReason), code, message, retryable,
+			int64(p.UpdatedAt), p.Attention, db.OrNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
+			db.OrNull(p.ProcessingEvent), db.OrNull(p.FinalEvent), db.OrNull(p.LateEvent), db.OrNull(p.ReversedEvent), db.OrNull(p.UpdatedEvent),
 			p.ended.Count, int64(p.ended.First), int64(p.ended.Last), int64(p.ended.Last), p.ClientID[:], p.ID[:],
 			int64(p.readVersion.updatedAt), p.readVersion.attention, int64(p.readVersion.expiresAt)}
 		p.readVersion, p.ended = p.version(), Callbacks{}
@@ -383,7 +383,7 @@ func failureArgs(d *till.FailureDetail) (code, message, retryable any) {
 	if d == nil {
 		return nil, nil, nil
 	}
-	return orNull(d.ProviderCode), orNull(d.ProviderMessage), d.Retryable
+	return db.OrNull(d.ProviderCode), db.OrNull(d.ProviderMessage), d.Retryable
 }
 
 // ExtendPayment moves the end of a payment's approval window.

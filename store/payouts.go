@@ -18,7 +18,7 @@ const payoutFields = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_se
 
 const payoutFrom = ` FROM payouts p LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id `
 
-var insertPayouts = defineByClient(1, db.SQL{Name: "payouts.insert",
+var insertPayouts = db.DefineByClient(1, db.SQL{Name: "payouts.insert",
 	SQLite: `INSERT INTO payouts (client_id, id, idempotency_key, idempotency_key_sent, body_hash, body_version,
 		status, method, country, amount, fee, currency, phone, reference, document,
 		created_at, updated_at, expires_at, send_window, connection, fingerprint, pending_event)
@@ -35,7 +35,7 @@ var insertPayouts = defineByClient(1, db.SQL{Name: "payouts.insert",
 			unnest($21::bigint[]) AS a21 LIMIT $22::bigint) AS u`,
 	Arrays: true})
 
-var insertPayoutEvents = defineByClient(1, db.SQL{Name: "payouts.insertEvents",
+var insertPayoutEvents = db.DefineByClient(1, db.SQL{Name: "payouts.insertEvents",
 	SQLite: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
 		VALUES ($1, $2, 'payout.pending', $3, $4, 'pending', $5, 'waiting')`,
 	Postgres: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
@@ -44,25 +44,25 @@ var insertPayoutEvents = defineByClient(1, db.SQL{Name: "payouts.insertEvents",
 			unnest($5::bigint[]) AS a5 LIMIT $6::bigint) AS u`,
 	Arrays: true})
 
-var selectPayouts = defineByClient(1, db.SQL{Name: "payouts.select",
+var selectPayouts = db.DefineByClient(1, db.SQL{Name: "payouts.select",
 	SQLite: `SELECT ` + payoutFields + toldAt("late_event") + payoutFrom + `WHERE p.client_id = $1 AND p.id = $2`,
-	Citus:  ofClient(`SELECT `+payoutFields+toldAt("late_event")+payoutFrom+`WHERE p.client_id = $1 AND p.id = $2`, "$1"),
+	Citus:  db.OfClient(`SELECT `+payoutFields+toldAt("late_event")+payoutFrom+`WHERE p.client_id = $1 AND p.id = $2`, "$1"),
 	Postgres: `SELECT u.nth, ` + payoutFields + toldAtByKey("late_event") + `
 		FROM payouts p LEFT JOIN steps s ON s.client_id = ANY(ARRAY[p.client_id]) AND s.subject_id = p.id,
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
 		WHERE p.client_id = ANY(ARRAY[u.a1]) AND p.id = u.a2`,
 	Arrays: true})
 
-var selectPayoutsByKey = defineByClient(1, db.SQL{Name: "payouts.selectByKey",
+var selectPayoutsByKey = db.DefineByClient(1, db.SQL{Name: "payouts.selectByKey",
 	SQLite: `SELECT ` + payoutFields + toldAt("late_event") + payoutFrom + `WHERE p.client_id = $1 AND p.idempotency_key = $2`,
-	Citus:  ofClient(`SELECT `+payoutFields+toldAt("late_event")+payoutFrom+`WHERE p.client_id = $1 AND p.idempotency_key = $2`, "$1"),
+	Citus:  db.OfClient(`SELECT `+payoutFields+toldAt("late_event")+payoutFrom+`WHERE p.client_id = $1 AND p.idempotency_key = $2`, "$1"),
 	Postgres: `SELECT u.nth, ` + payoutFields + toldAtByKey("late_event") + `
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
 		LATERAL (SELECT * FROM payouts WHERE client_id = u.a1 AND idempotency_key = u.a2 OFFSET 0) AS p
 		LEFT JOIN steps s ON s.client_id = ANY(ARRAY[p.client_id]) AND s.subject_id = p.id`,
 	Arrays: true})
 
-var updatePayouts = defineByClient(19, db.SQL{Name: "payouts.update",
+var updatePayouts = db.DefineByClient(19, db.SQL{Name: "payouts.update",
 	SQLite: `UPDATE payouts SET status = $1, previous_status = $2, provider_reference = $3,
 		failure_reason = $4, failure_code = $5, failure_message = $6, failure_retryable = $7,
 		updated_at = $8, attention = $9, checked_at = $10, calls = $11,
@@ -89,7 +89,7 @@ var updatePayouts = defineByClient(19, db.SQL{Name: "payouts.update",
 var extendPayout = db.Define(db.SQL{Name: "payouts.extend",
 	SQLite: `UPDATE payouts SET expires_at = $1 WHERE client_id = $2 AND id = $3 AND final_event IS NULL`})
 
-var selectOpenCasesOf = defineByClient(1, db.SQL{Name: "payouts.selectOpenCasesOf",
+var selectOpenCasesOf = db.DefineByClient(1, db.SQL{Name: "payouts.selectOpenCasesOf",
 	SQLite: `SELECT opened_at FROM cases WHERE client_id = $1 AND subject_id = $2 AND kind = $3 AND closed_at IS NULL`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
 		LATERAL (SELECT opened_at FROM cases WHERE client_id = u.a1 AND subject_id = u.a2 AND kind = u.a3 AND closed_at IS NULL OFFSET 0) AS found`,
@@ -152,7 +152,7 @@ func (tx *Tx) InsertPayouts(ctx context.Context, heads map[till.ID]*Head, rows [
 		key, sent := splitKey(p.IdempotencyKey)
 		p.PendingEvent = heads[p.ClientID].NextEvent()
 		args[i] = []any{p.ClientID[:], p.ID[:], key[:], sent, p.BodyHash[:], p.BodyVersion,
-			p.Method, orNull(p.Country), p.Amount.Minor, p.Fee, p.Amount.Currency, p.Phone, orNull(p.Reference), p.Document,
+			p.Method, db.OrNull(p.Country), p.Amount.Minor, p.Fee, p.Amount.Currency, p.Phone, db.OrNull(p.Reference), p.Document,
 			int64(p.CreatedAt), int64(p.UpdatedAt), int64(p.ExpiresAt), p.SendWindow.Microseconds(), p.Connection, p.Fingerprint, p.PendingEvent}
 		events[i] = []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.UpdatedAt), int64(p.CreatedAt.Add(p.SendWindow))}
 		first[i] = steps[i].first()
@@ -173,14 +173,14 @@ func scanPayout(r db.Row, now till.Time) (*PayoutRow, error) {
 	var hash []byte
 	var retryable sql.NullBool
 	var w stepView
-	err := r.Scan(idDest(&p.ClientID), idDest(&p.ID), idDest(&key), textDest(&sent), &hash, &p.BodyVersion,
-		&p.Status, textDest(&p.PreviousStatus), &p.Method, textDest(&p.Country), &p.Amount.Minor, &p.Fee, &p.Amount.Currency, &p.Phone,
-		textDest(&p.Reference), &p.Document,
-		textDest(&p.ProviderReference), textDest(&p.FailureReason), textDest(&code), textDest(&message), &retryable,
-		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, durationDest(&p.SendWindow), &p.Connection, &p.Fingerprint, boolDest(&p.Attention),
-		intDest(&p.Resolution.LastCheckedAt), &p.Resolution.Attempts,
-		&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent),
-		intDest(&w.due), intDest(&w.calls), intDest(&w.checked), intDest(&w.sends), intDest(&w.acked), intDest(&p.LateSuccessAt))
+	err := r.Scan(db.ID(&p.ClientID), db.ID(&p.ID), db.ID(&key), db.Text(&sent), &hash, &p.BodyVersion,
+		&p.Status, db.Text(&p.PreviousStatus), &p.Method, db.Text(&p.Country), &p.Amount.Minor, &p.Fee, &p.Amount.Currency, &p.Phone,
+		db.Text(&p.Reference), &p.Document,
+		db.Text(&p.ProviderReference), db.Text(&p.FailureReason), db.Text(&code), db.Text(&message), &retryable,
+		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, db.Duration(&p.SendWindow), &p.Connection, &p.Fingerprint, db.Bool(&p.Attention),
+		db.Int(&p.Resolution.LastCheckedAt), &p.Resolution.Attempts,
+		&p.PendingEvent, db.Int(&p.ProcessingEvent), db.Int(&p.FinalEvent), db.Int(&p.LateEvent),
+		db.Int(&w.due), db.Int(&w.calls), db.Int(&w.checked), db.Int(&w.sends), db.Int(&w.acked), db.Int(&p.LateSuccessAt))
 	if err != nil {
 		return nil, err
 	}
@@ -249,10 +249,10 @@ func (tx *Tx) UpdatePayouts(ctx context.Context, rows []*PayoutRow) error {
 	args := make([][]any, len(rows))
 	for i, p := range rows {
 		code, message, retryable := failureArgs(p.FailureDetail)
-		args[i] = []any{string(p.Status), string(p.PreviousStatus), orNull(p.ProviderReference),
-			orNull(p.FailureReason), code, message, retryable,
-			int64(p.UpdatedAt), p.Attention, orNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
-			orNull(p.ProcessingEvent), orNull(p.FinalEvent), orNull(p.LateEvent),
+		args[i] = []any{string(p.Status), string(p.PreviousStatus), db.OrNull(p.ProviderReference),
+			db.OrNull(p.FailureReason), code, message, retryable,
+			int64(p.UpdatedAt), p.Attention, db.OrNull(p.Resolution.LastCheckedAt), p.Resolution.Attempts,
+			db.OrNull(p.ProcessingEvent), db.OrNull(p.FinalEvent), db.OrNull(p.LateEvent),
 			p.ended.Count, int64(p.ended.First), int64(p.ended.Last), int64(p.ended.Last), p.ClientID[:], p.ID[:]}
 		p.ended = Callbacks{}
 	}

@@ -100,8 +100,8 @@ type Person struct {
 
 // dest returns the destinations of personColumns; done completes the person.
 func (p *Person) dest() []any {
-	return []any{idDest(&p.ID), &p.Login, &p.Name, &p.Language, textDest(&p.Zone), textDest(&p.Theme), boolDest(&p.NoKeys), &p.CreatedAt,
-		intDest(&p.DisabledAt), intDest(&p.SeenAt), textDest(&p.Password), &p.TOTP, &p.TOTPStep, intDest(&p.Passkeys), intDest(&p.RecoveryCodes)}
+	return []any{db.ID(&p.ID), &p.Login, &p.Name, &p.Language, db.Text(&p.Zone), db.Text(&p.Theme), db.Bool(&p.NoKeys), &p.CreatedAt,
+		db.Int(&p.DisabledAt), db.Int(&p.SeenAt), db.Text(&p.Password), &p.TOTP, &p.TOTPStep, db.Int(&p.Passkeys), db.Int(&p.RecoveryCodes)}
 }
 
 func (p *Person) complete() { p.HasPassword, p.HasTOTP = p.Password != "", len(p.TOTP) > 0 }
@@ -109,8 +109,8 @@ func (p *Person) complete() { p.HasPassword, p.HasTOTP = p.Password != "", len(p
 // InsertPerson writes a new person. It returns ErrConstraint if the login is
 // taken.
 func (tx *Tx) InsertPerson(ctx context.Context, p *Person) error {
-	_, err := tx.db.Exec(ctx, insertPerson, p.ID[:], p.Login, p.Name, p.Language, orNull(p.Zone), orNull(p.Theme), p.NoKeys,
-		int64(p.CreatedAt), orNull(p.Password))
+	_, err := tx.db.Exec(ctx, insertPerson, p.ID[:], p.Login, p.Name, p.Language, db.OrNull(p.Zone), db.OrNull(p.Theme), p.NoKeys,
+		int64(p.CreatedAt), db.OrNull(p.Password))
 	return err
 }
 
@@ -150,7 +150,7 @@ func (tx *Tx) People(ctx context.Context, after till.ID, limit int) (out []*till
 // sign in with at a time.
 func (tx *Tx) LockPerson(ctx context.Context, id till.ID) (found bool, err error) {
 	var locked till.ID
-	return tx.db.QueryRow(ctx, lockPerson, []any{id[:]}, idDest(&locked))
+	return tx.db.QueryRow(ctx, lockPerson, []any{id[:]}, db.ID(&locked))
 }
 
 // AnyPerson reports whether somebody may sign in.
@@ -161,20 +161,20 @@ func (tx *Tx) AnyPerson(ctx context.Context) (bool, error) {
 
 // UpdateProfile writes what people change about themselves.
 func (tx *Tx) UpdateProfile(ctx context.Context, p *till.Person) error {
-	_, err := tx.db.Exec(ctx, updateProfile, p.Name, p.Language, orNull(p.Zone), orNull(p.Theme), p.NoKeys, p.ID[:])
+	_, err := tx.db.Exec(ctx, updateProfile, p.Name, p.Language, db.OrNull(p.Zone), db.OrNull(p.Theme), p.NoKeys, p.ID[:])
 	return err
 }
 
 // SetPassword writes a person's password, as PHC text; "" removes it.
 func (tx *Tx) SetPassword(ctx context.Context, person till.ID, password string) error {
-	_, err := tx.db.Exec(ctx, updatePassword, orNull(password), person[:])
+	_, err := tx.db.Exec(ctx, updatePassword, db.OrNull(password), person[:])
 	return err
 }
 
 // SetTOTP writes a person's encrypted TOTP secret and the step whose code was
 // used; nil removes it.
 func (tx *Tx) SetTOTP(ctx context.Context, person till.ID, sealed []byte, step int64) error {
-	_, err := tx.db.Exec(ctx, updateTOTP, bytesOrNull(sealed), step, person[:])
+	_, err := tx.db.Exec(ctx, updateTOTP, db.BytesOrNull(sealed), step, person[:])
 	return err
 }
 
@@ -188,7 +188,7 @@ func (tx *Tx) UseTOTPStep(ctx context.Context, person till.ID, step int64) (bool
 // SetDisabled keeps a person out since a moment, or lets them in if it is
 // zero.
 func (tx *Tx) SetDisabled(ctx context.Context, person till.ID, since till.Time) error {
-	_, err := tx.db.Exec(ctx, updateDisabled, orNull(since), person[:])
+	_, err := tx.db.Exec(ctx, updateDisabled, db.OrNull(since), person[:])
 	return err
 }
 
@@ -211,7 +211,7 @@ func (tx *Tx) Memberships(ctx context.Context, person till.ID) (out []till.Membe
 	err = tx.db.Query(ctx, selectMemberships, []any{person[:]}, func(r db.Row) error {
 		m := till.Membership{Person: person}
 		var asks bool
-		err := r.Scan(idDest(&m.Client), textDest(&m.Role), &m.GrantedAt, &m.GrantedBy, boolDest(&asks))
+		err := r.Scan(db.ID(&m.Client), db.Text(&m.Role), &m.GrantedAt, &m.GrantedBy, db.Bool(&asks))
 		out, strict = append(out, m), strict || asks
 		return err
 	})
@@ -229,7 +229,7 @@ type Colleague struct {
 func (tx *Tx) Colleagues(ctx context.Context, client till.ID, now till.Time, limit int) (out []*Colleague, err error) {
 	err = tx.db.Query(ctx, selectColleagues, []any{int64(now), int64(now), client[:], limit}, func(r db.Row) error {
 		p, c := &Person{}, &Colleague{}
-		err := r.Scan(append(p.dest(), textDest(&c.Role), intDest(&c.Sessions))...)
+		err := r.Scan(append(p.dest(), db.Text(&c.Role), db.Int(&c.Sessions))...)
 		p.complete()
 		c.Person = p.Person
 		out = append(out, c)
@@ -248,7 +248,7 @@ func (tx *Tx) CountColleagues(ctx context.Context, client till.ID) (n int, err e
 func (tx *Tx) ClientsOf(ctx context.Context, person till.ID, limit int) (out []*till.Client, err error) {
 	err = tx.db.Query(ctx, selectClientsOf, []any{person[:], limit}, func(r db.Row) error {
 		c := &till.Client{}
-		err := r.Scan(idDest(&c.ID), &c.Name, &c.Mode, boolDest(&c.Suspended), &c.CreatedAt)
+		err := r.Scan(db.ID(&c.ID), &c.Name, &c.Mode, db.Bool(&c.Suspended), &c.CreatedAt)
 		out = append(out, c)
 		return err
 	})
@@ -257,7 +257,7 @@ func (tx *Tx) ClientsOf(ctx context.Context, person till.ID, limit int) (out []*
 
 // FactorRule reports whether a client asks all its people for a second factor.
 func (tx *Tx) FactorRule(ctx context.Context, client till.ID) (required bool, err error) {
-	_, err = tx.db.QueryRow(ctx, selectAccessRule, []any{client[:]}, boolDest(&required))
+	_, err = tx.db.QueryRow(ctx, selectAccessRule, []any{client[:]}, db.Bool(&required))
 	return required, err
 }
 

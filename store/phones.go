@@ -76,15 +76,15 @@ type PhoneRow struct {
 // ClientsToIndex returns up to limit clients, after one of them, whose index of
 // phones may not be filled.
 func (tx *Tx) ClientsToIndex(ctx context.Context, after till.ID, limit int) ([]till.ID, error) {
-	return readAll(ctx, tx, selectClientsToIndex, []any{after[:], limit}, func(r db.Row) (id till.ID, err error) {
-		err = r.Scan(idDest(&id))
+	return db.ReadAll(ctx, tx.db, selectClientsToIndex, []any{after[:], limit}, func(r db.Row) (id till.ID, err error) {
+		err = r.Scan(db.ID(&id))
 		return id, err
 	})
 }
 
 // PhoneCursor returns how far a client's index is filled.
 func (tx *Tx) PhoneCursor(ctx context.Context, client till.ID) (c PhoneCursor, err error) {
-	_, err = tx.db.QueryRow(ctx, selectPhoneCursor, []any{client[:]}, idDest(&c.Payment), idDest(&c.Payout), &c.LogEnd)
+	_, err = tx.db.QueryRow(ctx, selectPhoneCursor, []any{client[:]}, db.ID(&c.Payment), db.ID(&c.Payout), &c.LogEnd)
 	return c, err
 }
 
@@ -101,8 +101,8 @@ func (tx *Tx) PhonesAfter(ctx context.Context, client till.ID, payouts bool, aft
 	if payouts {
 		q = selectPayoutPhones
 	}
-	return readAll(ctx, tx, q, []any{client[:], after[:], before[:], limit}, func(r db.Row) (row PhoneRow, err error) {
-		err = r.Scan(idDest(&row.ID), &row.Phone)
+	return db.ReadAll(ctx, tx.db, q, []any{client[:], after[:], before[:], limit}, func(r db.Row) (row PhoneRow, err error) {
+		err = r.Scan(db.ID(&row.ID), &row.Phone)
 		return row, err
 	})
 }
@@ -146,8 +146,8 @@ func (tx *Tx) RefsByPhoneAfter(ctx context.Context, client till.ID, mark int64, 
 }
 
 func (tx *Tx) readRefs(ctx context.Context, q *db.SQL, args ...any) ([]Ref, error) {
-	return readAll(ctx, tx, q, args, func(r db.Row) (ref Ref, err error) {
-		err = r.Scan(idDest(&ref.Client), idDest(&ref.ID))
+	return db.ReadAll(ctx, tx.db, q, args, func(r db.Row) (ref Ref, err error) {
+		err = r.Scan(db.ID(&ref.Client), db.ID(&ref.ID))
 		return ref, err
 	})
 }

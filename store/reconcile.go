@@ -10,31 +10,31 @@ import (
 	"till/internal/db"
 )
 
-var seekReferences = defineByClient(1, db.SQL{Name: "reconcile.seekReferences",
+var seekReferences = db.DefineByClient(1, db.SQL{Name: "reconcile.seekReferences",
 	SQLite: `SELECT subject_id FROM attempts WHERE client_id = $1 AND connection = $2 AND reference = $3 AND first_send = 1`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::text[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
 		LATERAL (SELECT subject_id FROM attempts WHERE client_id = u.a1 AND connection = u.a2 AND reference = u.a3 AND first_send = 1 OFFSET 0) AS found`,
 	Arrays: true})
 
-var seekPayments = defineByClient(1, db.SQL{Name: "reconcile.seekPayments",
+var seekPayments = db.DefineByClient(1, db.SQL{Name: "reconcile.seekPayments",
 	SQLite: `SELECT id FROM payments WHERE client_id = $1 AND id = $2`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
 		LATERAL (SELECT id FROM payments WHERE client_id = u.a1 AND id = u.a2 OFFSET 0) AS found`,
 	Arrays: true})
 
-var seekPayouts = defineByClient(1, db.SQL{Name: "reconcile.seekPayouts",
+var seekPayouts = db.DefineByClient(1, db.SQL{Name: "reconcile.seekPayouts",
 	SQLite: `SELECT id FROM payouts WHERE client_id = $1 AND id = $2`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
 		LATERAL (SELECT id FROM payouts WHERE client_id = u.a1 AND id = u.a2 OFFSET 0) AS found`,
 	Arrays: true})
 
-var seekPaymentReceipts = defineByClient(1, db.SQL{Name: "reconcile.seekPaymentReceipts",
+var seekPaymentReceipts = db.DefineByClient(1, db.SQL{Name: "reconcile.seekPaymentReceipts",
 	SQLite: `SELECT id FROM payments WHERE client_id = $1 AND provider_reference = $2 AND connection = $3`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
 		LATERAL (SELECT id FROM payments WHERE client_id = u.a1 AND provider_reference = u.a2 AND connection = u.a3 OFFSET 0) AS found`,
 	Arrays: true})
 
-var seekPayoutReceipts = defineByClient(1, db.SQL{Name: "reconcile.seekPayoutReceipts",
+var seekPayoutReceipts = db.DefineByClient(1, db.SQL{Name: "reconcile.seekPayoutReceipts",
 	SQLite: `SELECT id FROM payouts WHERE client_id = $1 AND provider_reference = $2 AND connection = $3`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u,
 		LATERAL (SELECT id FROM payouts WHERE client_id = u.a1 AND provider_reference = u.a2 AND connection = u.a3 OFFSET 0) AS found`,
@@ -44,7 +44,7 @@ var selectMoved = db.Define(db.SQL{Name: "reconcile.selectMoved",
 	SQLite: `SELECT entry_id, payment_id, payout_id FROM postings
 		WHERE client_id = $1 AND entry_id > $2 AND entry_id <= $3 AND account = 'operator' AND connection = $4 ORDER BY entry_id LIMIT $5`})
 
-var selectCasesOf = defineByClient(1, db.SQL{Name: "reconcile.selectCasesOf",
+var selectCasesOf = db.DefineByClient(1, db.SQL{Name: "reconcile.selectCasesOf",
 	SQLite: `SELECT id, detail, opened_at, closed_at FROM cases WHERE client_id = $1 AND subject_id = $2 AND kind = $3`,
 	Postgres: `SELECT u.nth, id, detail, opened_at, closed_at FROM cases,
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS nth LIMIT $5::bigint) AS u
@@ -88,7 +88,7 @@ var comparedPayments = `SELECT p.id, p.connection, p.status, p.amount, p.currenc
 
 var comparePayments = db.Define(db.SQL{Name: "reconcile.comparePayments",
 	SQLite: comparedPayments,
-	Citus:  ofClient(comparedPayments, "$2")})
+	Citus:  db.OfClient(comparedPayments, "$2")})
 
 var comparedPayouts = `SELECT p.id, p.connection, p.status, p.amount, p.currency, p.provider_reference, p.created_at,
 		p.late_event IS NOT NULL, FALSE,
@@ -100,7 +100,7 @@ var comparedPayouts = `SELECT p.id, p.connection, p.status, p.amount, p.currency
 
 var comparePayouts = db.Define(db.SQL{Name: "reconcile.comparePayouts",
 	SQLite: comparedPayouts,
-	Citus:  ofClient(comparedPayouts, "$2")})
+	Citus:  db.OfClient(comparedPayouts, "$2")})
 
 // ReconcileRows appends the next payments or payouts of a client, beyond one id and
 // up to another, to out. Those of other connections come without what hangs on
@@ -114,8 +114,8 @@ func (tx *Tx) ReconcileRows(ctx context.Context, kind till.SubjectKind, connecti
 		out = append(out, ReconcileRow{Kind: kind, Client: client})
 		c := &out[len(out)-1]
 		var entry string
-		err := r.Scan(idDest(&c.ID), &c.Connection, &c.Status, &c.Amount.Minor, &c.Amount.Currency, textDest(&c.Receipt), &c.CreatedAt,
-			boolDest(&c.Late), boolDest(&c.Reversed), idDest(&c.Reference), textDest(&entry))
+		err := r.Scan(db.ID(&c.ID), &c.Connection, &c.Status, &c.Amount.Minor, &c.Amount.Currency, db.Text(&c.Receipt), &c.CreatedAt,
+			db.Bool(&c.Late), db.Bool(&c.Reversed), db.ID(&c.Reference), db.Text(&entry))
 		if err != nil || entry == "" {
 			return err
 		}
@@ -166,10 +166,10 @@ type PostedSubject struct {
 // PostedSubjects returns the next entries of a client that touch a connection's
 // account, beyond one entry and up to another.
 func (tx *Tx) PostedSubjects(ctx context.Context, connection string, client, after, last till.ID, limit int) ([]PostedSubject, error) {
-	return readAll(ctx, tx, selectMoved, []any{client[:], after[:], last[:], connection, limit}, func(r db.Row) (PostedSubject, error) {
+	return db.ReadAll(ctx, tx.db, selectMoved, []any{client[:], after[:], last[:], connection, limit}, func(r db.Row) (PostedSubject, error) {
 		var m PostedSubject
 		var payout till.ID
-		err := r.Scan(idDest(&m.Entry), idDest(&m.Subject), idDest(&payout))
+		err := r.Scan(db.ID(&m.Entry), db.ID(&m.Subject), db.ID(&payout))
 		if !payout.IsZero() {
 			m.Subject = payout
 		}
@@ -207,7 +207,7 @@ func (tx *Tx) FindByStatement(ctx context.Context, connection string, client til
 	} {
 		err := tx.db.QueryEach(ctx, q.sql, q.args, func(_ int, r db.Row) error {
 			ref := Ref{Client: client}
-			err := r.Scan(idDest(&ref.ID))
+			err := r.Scan(db.ID(&ref.ID))
 			out = append(out, ref)
 			return err
 		})
@@ -231,7 +231,7 @@ func (tx *Tx) CasesOf(ctx context.Context, kind string, refs []Ref) (map[Ref]*Ca
 		func(i int, r db.Row) error {
 			c := &Case{ClientID: refs[i].Client, SubjectID: refs[i].ID, Kind: kind}
 			out[refs[i]] = c
-			return r.Scan(idDest(&c.ID), &c.Detail, &c.OpenedAt, intDest(&c.ClosedAt))
+			return r.Scan(db.ID(&c.ID), &c.Detail, &c.OpenedAt, db.Int(&c.ClosedAt))
 		})
 	return out, err
 }

@@ -93,13 +93,13 @@ type Session struct {
 func (s *Session) Over(now till.Time) bool { return now >= s.ExpiresAt || now >= s.SeenAt.Add(s.Idle) }
 
 func (s *Session) dest(hash *[]byte) []any {
-	return []any{hash, idDest(&s.ID), idDest(&s.Person), &s.StartedAt, &s.SeenAt, &s.ExpiresAt, durationDest(&s.Idle), intDest(&s.ProvedAt), &s.Device, &s.Address}
+	return []any{hash, db.ID(&s.ID), db.ID(&s.Person), &s.StartedAt, &s.SeenAt, &s.ExpiresAt, db.Duration(&s.Idle), db.Int(&s.ProvedAt), &s.Device, &s.Address}
 }
 
 // InsertSession writes a new session.
 func (tx *Tx) InsertSession(ctx context.Context, s *Session) error {
 	_, err := tx.db.Exec(ctx, insertSession, s.TokenHash[:], s.ID[:], s.Person[:], int64(s.StartedAt), int64(s.SeenAt), int64(s.ExpiresAt),
-		s.Idle.Microseconds(), orNull(s.ProvedAt), s.Device, s.Address)
+		s.Idle.Microseconds(), db.OrNull(s.ProvedAt), s.Device, s.Address)
 	return err
 }
 
@@ -117,7 +117,7 @@ func (tx *Tx) Session(ctx context.Context, hash [32]byte) (s *Session, p *Person
 		db.Statement{SQL: selectSessionMemberships, Rows: [][]any{{hash[:]}}, Scan: func(_ int, r db.Row) error {
 			var m till.Membership
 			var asks bool
-			err := r.Scan(idDest(&m.Client), idDest(&m.Person), textDest(&m.Role), &m.GrantedAt, &m.GrantedBy, boolDest(&asks))
+			err := r.Scan(db.ID(&m.Client), db.ID(&m.Person), db.Text(&m.Role), &m.GrantedAt, &m.GrantedBy, db.Bool(&asks))
 			of, strict = append(of, m), strict || asks
 			return err
 		}})
@@ -151,7 +151,7 @@ func (tx *Tx) TouchSession(ctx context.Context, s *Session) error {
 // ReplaceSession lets a session go on under another token, and reports whether
 // it was still there.
 func (tx *Tx) ReplaceSession(ctx context.Context, old [32]byte, s *Session) (bool, error) {
-	n, err := tx.db.Exec(ctx, replaceSession, s.TokenHash[:], int64(s.SeenAt), int64(s.ExpiresAt), s.Idle.Microseconds(), orNull(s.ProvedAt), s.Address, old[:])
+	n, err := tx.db.Exec(ctx, replaceSession, s.TokenHash[:], int64(s.SeenAt), int64(s.ExpiresAt), s.Idle.Microseconds(), db.OrNull(s.ProvedAt), s.Address, old[:])
 	return n == 1, err
 }
 

@@ -151,10 +151,6 @@ func TestStatementsAreDefined(t *testing.T) {
 			p, ok := s.X.(*ast.Ident)
 			return ok && p.Name == "db"
 		}
-		isIdent := func(n ast.Expr, name string) bool {
-			i, ok := n.(*ast.Ident)
-			return ok && i.Name == name
-		}
 		var stack []ast.Node
 		ast.Inspect(f, func(n ast.Node) bool {
 			if n == nil {
@@ -163,7 +159,7 @@ func TestStatementsAreDefined(t *testing.T) {
 			}
 			if lit, ok := n.(*ast.CompositeLit); ok && isSQL(lit.Type, "SQL") {
 				call, ok := stack[len(stack)-1].(*ast.CallExpr)
-				if !ok || !isSQL(call.Fun, "Define") && !isIdent(call.Fun, "defineByClient") {
+				if !ok || !isSQL(call.Fun, "Define") && !isSQL(call.Fun, "DefineByClient") {
 					t.Errorf("%s: a statement is not defined", set.Position(lit.Pos()))
 				}
 			}

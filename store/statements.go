@@ -54,7 +54,7 @@ func (tx *Tx) SaveStatement(ctx context.Context, connection string, from, to til
 
 // StatementSums returns what all comparisons have left.
 func (tx *Tx) StatementSums(ctx context.Context) ([]StatementSum, error) {
-	return readAll(ctx, tx, sumStatements, []any{maxGroups}, func(r db.Row) (StatementSum, error) {
+	return db.ReadAll(ctx, tx.db, sumStatements, []any{maxGroups}, func(r db.Row) (StatementSum, error) {
 		var s StatementSum
 		err := r.Scan(&s.Connection, &s.Class, &s.Currency, &s.Until, &s.ComparedAt, &s.Count, &s.Minor)
 		return s, err

@@ -13,7 +13,7 @@ import (
 const stepColumns = `client_id, subject_id, kind, lane, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
 	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at, absent_at, restored, held_at, callback_at, last_callback_at, sent_seq, absent_seq, refusals`
 
-var insertStep = defineByClient(1, db.SQL{Name: "steps.insert",
+var insertStep = db.DefineByClient(1, db.SQL{Name: "steps.insert",
 	SQLite: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, lease_until, lease_version, sends, send_started_at, send_deadline)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 	Postgres: `INSERT INTO steps (client_id, subject_id, kind, lane, due_at, lease_until, lease_version, sends, send_started_at, send_deadline)
@@ -38,7 +38,7 @@ var lockSteps = db.Define(db.SQL{Name: "steps.lock",
 var selectStep = db.Define(db.SQL{Name: "steps.select",
 	SQLite: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2`})
 
-var claimSteps = defineByClient(8, db.SQL{Name: "steps.claim",
+var claimSteps = db.DefineByClient(8, db.SQL{Name: "steps.claim",
 	SQLite: `UPDATE steps SET lease_until = $1, lease_version = $2, sends = $3, send_started_at = $4, send_deadline = $5, absent = $6, sent_seq = $7
 		WHERE client_id = $8 AND subject_id = $9 AND lease_version = $10 AND calls = $11 AND sends = $12 AND lease_until <= $13`,
 	Postgres: `UPDATE steps SET lease_until = u.a1, lease_version = u.a2, sends = u.a3, send_started_at = u.a4, send_deadline = u.a5, absent = u.a6, sent_seq = u.a7
@@ -50,7 +50,7 @@ var claimSteps = defineByClient(8, db.SQL{Name: "steps.claim",
 		RETURNING u.nth`,
 	Arrays: true})
 
-var saveSteps = defineByClient(20, db.SQL{Name: "steps.save",
+var saveSteps = db.DefineByClient(20, db.SQL{Name: "steps.save",
 	SQLite: `UPDATE steps SET lane = $1, due_at = $2, lease_until = $3, lease_version = $4, calls = $5, checked_at = $6,
 		sends = $7, send_started_at = $8, send_deadline = $9, acked = $10, absent = $11, slow = $12, late_from = $13, late_reads = $14, handle = $15, absent_at = $16, held_at = $17,
 		absent_seq = $18, refusals = $19
@@ -69,7 +69,7 @@ var saveSteps = defineByClient(20, db.SQL{Name: "steps.save",
 		SELECT till_expect_rows(count(*), $22) FROM changed`,
 	Arrays: true})
 
-var deleteSteps = defineByClient(1, db.SQL{Name: "steps.delete",
+var deleteSteps = db.DefineByClient(1, db.SQL{Name: "steps.delete",
 	SQLite: `DELETE FROM steps WHERE client_id = $1 AND subject_id = $2`,
 	Postgres: `DELETE FROM steps
 		USING (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2 LIMIT $3::bigint) AS u
@@ -86,7 +86,7 @@ var wakeStep = db.Define(db.SQL{Name: "steps.wake",
 var hastenWoken = db.Define(db.SQL{Name: "steps.hastenWoken",
 	SQLite: `UPDATE steps SET due_at = mailed_at WHERE client_id = $1 AND subject_id = $2 AND due_at > mailed_at`})
 
-var forgetMail = defineByClient(1, db.SQL{Name: "steps.forgetMail",
+var forgetMail = db.DefineByClient(1, db.SQL{Name: "steps.forgetMail",
 	SQLite: `UPDATE steps SET mail = NULL WHERE client_id = $1 AND subject_id = $2`,
 	Postgres: `UPDATE steps SET mail = NULL
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2 LIMIT $3::bigint) AS u
@@ -159,9 +159,9 @@ func Lane(connection, operation string) string { return connection + " " + opera
 
 func scanStep(r db.Row) (*Step, error) {
 	s := &Step{}
-	err := r.Scan(idDest(&s.ClientID), idDest(&s.SubjectID), &s.Kind, &s.Lane, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
-		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, boolDest(&s.Acked), &s.NotFoundReads, &s.BackoffSteps, &s.LateFrom, &s.LateReads,
-		textDest(&s.Handle), &s.CallbackBody, &s.CallbackDueAt, &s.NotFoundAt, boolDest(&s.Restored), &s.HeldAt, &s.FirstCallback, &s.LastCallback,
+	err := r.Scan(db.ID(&s.ClientID), db.ID(&s.SubjectID), &s.Kind, &s.Lane, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
+		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, db.Bool(&s.Acked), &s.NotFoundReads, &s.BackoffSteps, &s.LateFrom, &s.LateReads,
+		db.Text(&s.Handle), &s.CallbackBody, &s.CallbackDueAt, &s.NotFoundAt, db.Bool(&s.Restored), &s.HeldAt, &s.FirstCallback, &s.LastCallback,
 		&s.SentSeq, &s.NotFoundSeq, &s.Refusals)
 	return s, err
 }
@@ -224,7 +224,7 @@ func (tx *Tx) SaveSteps(ctx context.Context, steps []*Step) error {
 	args := make([][]any, len(steps))
 	for i, s := range steps {
 		args[i] = []any{s.Lane, int64(s.DueAt), int64(s.LeaseUntil), s.LeaseVersion, s.Calls, int64(s.CheckedAt),
-			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.NotFoundReads, s.BackoffSteps, int64(s.LateFrom), s.LateReads, orNull(s.Handle),
+			s.Sends, int64(s.SendStartedAt), int64(s.SendDeadline), s.Acked, s.NotFoundReads, s.BackoffSteps, int64(s.LateFrom), s.LateReads, db.OrNull(s.Handle),
 			int64(s.NotFoundAt), int64(s.HeldAt), s.NotFoundSeq, s.Refusals, s.ClientID[:], s.SubjectID[:]}
 	}
 	return tx.db.DeferExactly(saveSteps, args)
@@ -258,7 +258,7 @@ const MinCallbackInterval = time.Second
 func (tx *Tx) WakeStep(ctx context.Context, ref Ref, body []byte, handle string, came till.Time) (bool, error) {
 	now, pause := int64(tx.Now()), MinCallbackInterval.Microseconds()
 	n, err := tx.db.Exec(ctx, wakeStep,
-		handle, handle, handle, bytesOrNull(body), now-pause, now, pause, now, now+pause, now,
+		handle, handle, handle, db.BytesOrNull(body), now-pause, now, pause, now, now+pause, now,
 		int64(came), int64(came), int64(came), int64(came), ref.Client[:], ref.ID[:])
 	if err != nil || n == 0 {
 		return false, err
@@ -276,7 +276,7 @@ func (tx *Tx) ForgetCallbackBodies(ctx context.Context, refs []Ref) error {
 func (tx *Tx) InsertCallbackStep(ctx context.Context, s *Step) error {
 	_, err := tx.db.Exec(ctx, insertWokenStep,
 		s.ClientID[:], s.SubjectID[:], string(s.Kind), s.Lane, int64(s.DueAt), s.Calls, int64(s.CheckedAt), s.Sends, s.Acked, int64(s.LateFrom), s.LateReads,
-		orNull(s.Handle), bytesOrNull(s.CallbackBody), int64(s.DueAt), int64(s.FirstCallback), int64(s.LastCallback))
+		db.OrNull(s.Handle), db.BytesOrNull(s.CallbackBody), int64(s.DueAt), int64(s.FirstCallback), int64(s.LastCallback))
 	return err
 }
 
@@ -286,7 +286,7 @@ func (tx *Tx) InsertCallbackStep(ctx context.Context, s *Step) error {
 // the version stays as it is.
 func (tx *Tx) SetAside(ctx context.Context, version int64, until till.Time, handle string, c *Case) error {
 	_, err := tx.db.Exec(ctx, setAside,
-		int64(until), orNull(handle), c.ClientID[:], c.SubjectID[:], version)
+		int64(until), db.OrNull(handle), c.ClientID[:], c.SubjectID[:], version)
 	if err != nil {
 		return err
 	}

@@ -171,9 +171,9 @@ func (s *Stray) is(k *StrayKey) bool {
 
 func scanStray(r db.Row) (*Stray, error) {
 	s := &Stray{}
-	err := r.Scan(&s.Connection, idDest(&s.ID), idDest(&s.Reference), idDest(&s.Subject), idDest(&s.Client), textDest(&s.Receipt), &s.Direction, &s.Source,
-		&s.SeenAt, &s.Claimed, intDest(&s.Amount.Minor), textDest(&s.Amount.Currency), intDest(&s.ConfirmedAt), textDest(&s.Confirmed), &s.Sealed,
-		textDest(&s.Why), intDest(&s.ClosedAt), textDest(&s.ClosedBy), textDest(&s.Reason), &s.Evidence, idDest(&s.Owner), idDest(&s.Given), idDest(&s.Settled), boolDest(&s.TakenBack))
+	err := r.Scan(&s.Connection, db.ID(&s.ID), db.ID(&s.Reference), db.ID(&s.Subject), db.ID(&s.Client), db.Text(&s.Receipt), &s.Direction, &s.Source,
+		&s.SeenAt, &s.Claimed, db.Int(&s.Amount.Minor), db.Text(&s.Amount.Currency), db.Int(&s.ConfirmedAt), db.Text(&s.Confirmed), &s.Sealed,
+		db.Text(&s.Why), db.Int(&s.ClosedAt), db.Text(&s.ClosedBy), db.Text(&s.Reason), &s.Evidence, db.ID(&s.Owner), db.ID(&s.Given), db.ID(&s.Settled), db.Bool(&s.TakenBack))
 	return s, err
 }
 
@@ -279,8 +279,8 @@ func anyStray(found *bool) db.Statement {
 // name already is left as it is.
 func (tx *Tx) InsertStray(ctx context.Context, s *Stray) (bool, error) {
 	n, err := tx.db.Exec(ctx, insertStray,
-		s.Connection, s.name(), s.ID[:], orNull(s.Reference), orNull(s.Subject), orNull(s.Client), orNull(s.Receipt), s.Direction, s.Source, int64(s.SeenAt), s.Claimed,
-		orNull(s.Amount.Minor), orNull(s.Amount.Currency), orNull(s.ConfirmedAt), orNull(s.Confirmed), bytesOrNull(s.Sealed))
+		s.Connection, s.name(), s.ID[:], db.OrNull(s.Reference), db.OrNull(s.Subject), db.OrNull(s.Client), db.OrNull(s.Receipt), s.Direction, s.Source, int64(s.SeenAt), s.Claimed,
+		db.OrNull(s.Amount.Minor), db.OrNull(s.Amount.Currency), db.OrNull(s.ConfirmedAt), db.OrNull(s.Confirmed), db.BytesOrNull(s.Sealed))
 	return n == 1, err
 }
 
@@ -288,7 +288,7 @@ func (tx *Tx) InsertStray(ctx context.Context, s *Stray) (bool, error) {
 // whether it was open and not confirmed yet.
 func (tx *Tx) ConfirmStray(ctx context.Context, s *Stray) (bool, error) {
 	n, err := tx.db.Exec(ctx, confirmStray,
-		orNull(s.Reference), orNull(s.Subject), orNull(s.Receipt), s.Direction, orNull(s.Amount.Minor), orNull(s.Amount.Currency), int64(s.ConfirmedAt), s.Confirmed, s.ID[:])
+		db.OrNull(s.Reference), db.OrNull(s.Subject), db.OrNull(s.Receipt), s.Direction, db.OrNull(s.Amount.Minor), db.OrNull(s.Amount.Currency), int64(s.ConfirmedAt), s.Confirmed, s.ID[:])
 	return n == 1, err
 }
 
@@ -297,8 +297,8 @@ func (tx *Tx) ConfirmStray(ctx context.Context, s *Stray) (bool, error) {
 func (tx *Tx) CloseStrays(ctx context.Context, before string, strays []*Stray) error {
 	for _, s := range strays {
 		n, err := tx.db.Exec(ctx, closeStrays,
-			s.Why, standing(s.Why), int64(s.ClosedAt), s.ClosedBy, orNull(s.Reason), bytesOrNull(s.Evidence), orNull(s.Owner), orNull(s.Given), orNull(s.Settled), s.TakenBack,
-			orNull(s.Amount.Minor), orNull(s.Amount.Currency), s.Direction, s.ID[:], before)
+			s.Why, standing(s.Why), int64(s.ClosedAt), s.ClosedBy, db.OrNull(s.Reason), db.BytesOrNull(s.Evidence), db.OrNull(s.Owner), db.OrNull(s.Given), db.OrNull(s.Settled), s.TakenBack,
+			db.OrNull(s.Amount.Minor), db.OrNull(s.Amount.Currency), s.Direction, s.ID[:], before)
 		switch {
 		case err != nil:
 			return err

@@ -79,8 +79,8 @@ func (tx *Tx) modeOf(ctx context.Context, client till.ID) (mode till.Mode, err e
 // SumFills returns up to limit clients whose sums are not all there yet, the
 // house last: it adds up what the others have.
 func (tx *Tx) SumFills(ctx context.Context, limit int) ([]SumFill, error) {
-	return readAll(ctx, tx, selectSumFills, []any{limit}, func(r db.Row) (f SumFill, err error) {
-		err = r.Scan(idDest(&f.Client), &f.Before, &f.Since)
+	return db.ReadAll(ctx, tx.db, selectSumFills, []any{limit}, func(r db.Row) (f SumFill, err error) {
+		err = r.Scan(db.ID(&f.Client), &f.Before, &f.Since)
 		return f, err
 	})
 }
@@ -127,7 +127,7 @@ func (tx *Tx) NextSumGap(ctx context.Context, f SumFill) (first int64, gap map[S
 	} else {
 		var id till.ID
 		before := till.FirstID(bucketStart(widthHour, min(f.Before, maxHour)))
-		if found, err = tx.db.QueryRow(ctx, selectLastLine, []any{f.Client[:], before[:]}, idDest(&id)); err != nil || !found {
+		if found, err = tx.db.QueryRow(ctx, selectLastLine, []any{f.Client[:], before[:]}, db.ID(&id)); err != nil || !found {
 			return 0, nil, false, err
 		}
 		if first = bucketOf(widthHour, id.Time()); first < f.Since {

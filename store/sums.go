@@ -149,7 +149,7 @@ func HourOf(t till.Time) int64 { return bucketOf(widthHour, t) }
 // Sums returns the hours from..to of one noun of a client. The same hour and
 // pair may come twice.
 func (tx *Tx) Sums(ctx context.Context, client till.ID, noun string, from, to int64) ([]HourSum, error) {
-	return readAll(ctx, tx, selectSums, []any{client[:], noun, widthHour, from, to}, scanHourSum)
+	return db.ReadAll(ctx, tx.db, selectSums, []any{client[:], noun, widthHour, from, to}, scanHourSum)
 }
 
 func scanHourSum(r db.Row) (s HourSum, err error) {
@@ -175,7 +175,7 @@ func (tx *Tx) ScopeSums(ctx context.Context, s Scope, nouns []string, from, to i
 // HouseSums returns the hours from..to of some nouns over all clients of a mode.
 // The same hour and pair may come twice.
 func (tx *Tx) HouseSums(ctx context.Context, mode till.Mode, nouns []string, from, to int64) ([]HourSum, error) {
-	all, err := readAll(ctx, tx, selectHouseTallies, []any{string(mode), from, to}, scanHourSum)
+	all, err := db.ReadAll(ctx, tx.db, selectHouseTallies, []any{string(mode), from, to}, scanHourSum)
 	if err != nil {
 		return nil, err
 	}

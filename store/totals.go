@@ -37,7 +37,7 @@ func (tx *Tx) Totals(ctx context.Context, scope Scope, nouns [2]string, from, to
 	counted := nouns
 	if scope.Client.IsZero() {
 		// What is not rolled up yet is in the tallies of the clients.
-		if all, err = readAll(ctx, tx, selectHouseTallies, []any{string(scope.Mode), from, to}, scanHourSum); err != nil {
+		if all, err = db.ReadAll(ctx, tx.db, selectHouseTallies, []any{string(scope.Mode), from, to}, scanHourSum); err != nil {
 			return nil, err
 		}
 		all = slices.DeleteFunc(all, func(s HourSum) bool { return !slices.Contains(nouns[:], s.Noun) })

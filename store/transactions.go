@@ -8,7 +8,7 @@ import (
 	"till/ledger"
 )
 
-var insertFacts = defineByClient(1, db.SQL{Name: "facts.insert",
+var insertFacts = db.DefineByClient(1, db.SQL{Name: "facts.insert",
 	SQLite: `INSERT INTO facts (client_id, subject_id, fact, entry_id) VALUES ($1, $2, $3, $4)`,
 	Postgres: `INSERT INTO facts (client_id, subject_id, fact, entry_id)
 		SELECT u.a1, u.a2, u.a3, u.a4
@@ -40,8 +40,8 @@ func scanTransaction(r db.Row, client till.ID, t *ledger.Transaction) error {
 
 // transactionDests are where transactionColumns go.
 func transactionDests(t *ledger.Transaction) []any {
-	return []any{idDest(&t.ID), idDest(&t.WalletID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency,
-		&t.BalanceAfter, idDest(&t.PaymentID), idDest(&t.PayoutID), textDest(&t.Reference), textDest(&t.ProviderReference), &t.CreatedAt, textDest(&t.Method)}
+	return []any{db.ID(&t.ID), db.ID(&t.WalletID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency,
+		&t.BalanceAfter, db.ID(&t.PaymentID), db.ID(&t.PayoutID), db.Text(&t.Reference), db.Text(&t.ProviderReference), &t.CreatedAt, db.Text(&t.Method)}
 }
 
 // list is the filter as a question.

@@ -34,7 +34,7 @@ func (tx *Tx) Turns(ctx context.Context) (map[string]*Turn, error) {
 	out := map[string]*Turn{}
 	err := tx.db.Query(ctx, selectTurns, []any{maxTurns}, func(r db.Row) error {
 		t := &Turn{}
-		err := r.Scan(&t.Name, &t.Version, &t.LeaseUntil, idDest(&t.Owner), &t.RanAt, &t.Result)
+		err := r.Scan(&t.Name, &t.Version, &t.LeaseUntil, db.ID(&t.Owner), &t.RanAt, &t.Result)
 		out[t.Name] = t
 		return err
 	})

@@ -48,7 +48,7 @@ func (tx *Tx) SumUndecided(ctx context.Context, kind till.SubjectKind) ([]Undeci
 	if kind == till.SubjectPayout {
 		q = sumUndecidedPayouts
 	}
-	return readAll(ctx, tx, q, []any{string(kind)}, func(r db.Row) (UndecidedSum, error) {
+	return db.ReadAll(ctx, tx.db, q, []any{string(kind)}, func(r db.Row) (UndecidedSum, error) {
 		u := UndecidedSum{Kind: kind}
 		err := r.Scan(&u.Connection, &u.Amount.Currency, &u.Count, &u.Amount.Minor)
 		return u, err
@@ -57,7 +57,7 @@ func (tx *Tx) SumUndecided(ctx context.Context, kind till.SubjectKind) ([]Undeci
 
 // SumStrays adds up all open strays, and those closed ones that were seen from a time on.
 func (tx *Tx) SumStrays(ctx context.Context, from till.Time) ([]StrayMoney, error) {
-	return readAll(ctx, tx, sumStraysSince, []any{int64(from)}, func(r db.Row) (StrayMoney, error) {
+	return db.ReadAll(ctx, tx.db, sumStraysSince, []any{int64(from)}, func(r db.Row) (StrayMoney, error) {
 		var s StrayMoney
 		confirmed := 0
 		err := r.Scan(&s.Connection, &s.Direction, &s.Amount.Currency, &s.Why, &confirmed, &s.Count, &s.Amount.Minor)

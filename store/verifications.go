@@ -46,7 +46,7 @@ func (tx *Tx) InsertVerification(ctx context.Context, v Verification) error {
 // LastVerification returns the latest verification, nil if there was none.
 func (tx *Tx) LastVerification(ctx context.Context) (*Verification, error) {
 	v := &Verification{}
-	found, err := tx.db.QueryRow(ctx, selectVerification, nil, &v.At, &v.BeganAt, &v.Problems, boolDest(&v.KeyChecked))
+	found, err := tx.db.QueryRow(ctx, selectVerification, nil, &v.At, &v.BeganAt, &v.Problems, db.Bool(&v.KeyChecked))
 	if !found || err != nil {
 		return nil, err
 	}
@@ -56,6 +56,6 @@ func (tx *Tx) LastVerification(ctx context.Context) (*Verification, error) {
 // LastVerified returns when a verification last found nothing, and when one last found
 // something; zero if none did.
 func (tx *Tx) LastVerified(ctx context.Context) (sound, broken till.Time, err error) {
-	_, err = tx.db.QueryRow(ctx, selectLastVerified, nil, intDest(&sound), intDest(&broken))
+	_, err = tx.db.QueryRow(ctx, selectLastVerified, nil, db.Int(&sound), db.Int(&broken))
 	return sound, broken, err
 }

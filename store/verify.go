@@ -23,14 +23,14 @@ var statementToVerify = `SELECT t.id, t.sequence, t.type, t.direction, t.amount,
 
 var verifyStatement = db.Define(db.SQL{Name: "verify.verifyStatement",
 	SQLite: statementToVerify,
-	Citus:  ofClient(statementToVerify, "$1")})
+	Citus:  db.OfClient(statementToVerify, "$1")})
 
 var linesToVerify = `SELECT t.id, w.id IS NULL FROM (SELECT client_id, id, wallet_id FROM transactions WHERE client_id = $1 AND id > $2 ORDER BY id LIMIT $3) AS t
 		LEFT JOIN wallets w ON w.client_id = t.client_id AND w.id = t.wallet_id ORDER BY t.id`
 
 var countStrayLines = db.Define(db.SQL{Name: "verify.countStrayLines",
 	SQLite: linesToVerify,
-	Citus:  ofClient(linesToVerify, "$1")})
+	Citus:  db.OfClient(linesToVerify, "$1")})
 
 var verifyEntries = db.Define(db.SQL{Name: "verify.verifyEntries",
 	SQLite: `SELECT o.entry_id, min(o.kind), min(o.created_at), CAST(sum(o.amount) AS BIGINT), count(*), count(DISTINCT o.currency), min(o.currency),
@@ -47,7 +47,7 @@ var stepsToVerify = `SELECT s.subject_id FROM steps s LEFT JOIN payments p ON p.
 
 var selectStraySteps = db.Define(db.SQL{Name: "verify.selectStraySteps",
 	SQLite: stepsToVerify,
-	Citus:  ofClient(stepsToVerify, "$1")})
+	Citus:  db.OfClient(stepsToVerify, "$1")})
 
 var countIdempotencyKeys = db.Define(db.SQL{Name: "verify.countIdempotencyKeys",
 	SQLite: `SELECT count(*), count(DISTINCT idempotency_key) FROM payments WHERE client_id = $1`})
@@ -88,7 +88,7 @@ func nextOwners() string {
 // false if there is none. There may be no such client.
 func (tx *Tx) NextOwner(ctx context.Context, after till.ID) (till.ID, bool, error) {
 	var id till.ID
-	found, err := tx.db.QueryRow(ctx, selectNextOwner, []any{after[:]}, idDest(&id))
+	found, err := tx.db.QueryRow(ctx, selectNextOwner, []any{after[:]}, db.ID(&id))
 	return id, found, err
 }
 
@@ -111,9 +111,9 @@ type VerifyEvent struct {
 }
 
 func (e *VerifyEvent) dest() []any {
-	return []any{intDest(&e.Sequence), textDest(&e.Kind), idDest(&e.SubjectID), intDest(&e.CreatedAt), textDest(&e.Status), intDest(&e.ExpiresAt),
-		textDest(&e.ProviderReference), textDest(&e.FailureReason), textDest(&e.FailureCode), textDest(&e.FailureMessage), intDest(&e.FailureRetryable),
-		textDest(&e.Resolution), intDest(&e.Calls)}
+	return []any{db.Int(&e.Sequence), db.Text(&e.Kind), db.ID(&e.SubjectID), db.Int(&e.CreatedAt), db.Text(&e.Status), db.Int(&e.ExpiresAt),
+		db.Text(&e.ProviderReference), db.Text(&e.FailureReason), db.Text(&e.FailureCode), db.Text(&e.FailureMessage), db.Int(&e.FailureRetryable),
+		db.Text(&e.Resolution), db.Int(&e.Calls)}
 }
 
 func verifyEventColumns(alias string) (columns string) {
@@ -207,13 +207,13 @@ func (tx *Tx) VerifyPayments(ctx context.Context, client, after till.ID, limit i
 	err := tx.db.Query(ctx, verifyPayments, []any{client[:], after[:], limit}, func(r db.Row) error {
 		p := &VerifyPayment{}
 		p.ClientID = client
-		dest := []any{idDest(&p.ID), &p.Status, textDest(&p.PreviousStatus), &p.Amount.Minor, &p.Amount.Currency, &p.Fee, &p.Document, textDest(&p.ProviderReference),
-			textDest(&p.FailureReason), textDest(&p.FailureCode), textDest(&p.FailureMessage), intDest(&p.FailureRetryable),
-			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, durationDest(&p.ApprovalWindow), &p.Connection, &p.Issuer,
-			&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent), intDest(&p.ReversedEvent), intDest(&p.UpdatedEvent),
-			idDest(&p.ReceiptOwner.Client), idDest(&p.ReceiptOwner.ID), boolDest(&p.ReceiptReused),
-			boolDest(&p.FeeTaken), idDest(&p.TakenBack), boolDest(&p.Scheduled), boolDest(&p.OpenCase), intDest(&p.LastRead),
-			textDest(&p.Credit), idDest(&p.CreditID), intDest(&p.CreditAmount.Minor), textDest(&p.CreditAmount.Currency), textDest(&p.CreditCurrency)}
+		dest := []any{db.ID(&p.ID), &p.Status, db.Text(&p.PreviousStatus), &p.Amount.Minor, &p.Amount.Currency, &p.Fee, &p.Document, db.Text(&p.ProviderReference),
+			db.Text(&p.FailureReason), db.Text(&p.FailureCode), db.Text(&p.FailureMessage), db.Int(&p.FailureRetryable),
+			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, db.Duration(&p.ApprovalWindow), &p.Connection, &p.Issuer,
+			&p.PendingEvent, db.Int(&p.ProcessingEvent), db.Int(&p.FinalEvent), db.Int(&p.LateEvent), db.Int(&p.ReversedEvent), db.Int(&p.UpdatedEvent),
+			db.ID(&p.ReceiptOwner.Client), db.ID(&p.ReceiptOwner.ID), db.Bool(&p.ReceiptReused),
+			db.Bool(&p.FeeTaken), db.ID(&p.TakenBack), db.Bool(&p.Scheduled), db.Bool(&p.OpenCase), db.Int(&p.LastRead),
+			db.Text(&p.Credit), db.ID(&p.CreditID), db.Int(&p.CreditAmount.Minor), db.Text(&p.CreditAmount.Currency), db.Text(&p.CreditCurrency)}
 		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late, &p.Reversed, &p.Updated, &p.Attention} {
 			dest = append(dest, e.dest()...)
 		}
@@ -245,7 +245,7 @@ var eventsToVerify = `SELECT ` + verifyEventColumns("e") + `, p.id IS NOT NULL O
 
 var loggedEvents = db.Define(db.SQL{Name: "verify.loggedEvents",
 	SQLite: eventsToVerify,
-	Citus:  ofClient(eventsToVerify, "$1")})
+	Citus:  db.OfClient(eventsToVerify, "$1")})
 
 // LoggedEvents returns the next events of a client beyond a sequence.
 func (tx *Tx) LoggedEvents(ctx context.Context, client till.ID, after int64, limit int) ([]*LoggedEvent, error) {
@@ -253,7 +253,7 @@ func (tx *Tx) LoggedEvents(ctx context.Context, client till.ID, after int64, lim
 	err := tx.db.Query(ctx, loggedEvents, []any{client[:], after, limit}, func(r db.Row) error {
 		e := &LoggedEvent{}
 		out = append(out, e)
-		return r.Scan(append(e.dest(), boolDest(&e.Known), intDest(&e.PendingEvent), intDest(&e.ProcessingEvent), intDest(&e.FinalEvent), intDest(&e.LateEvent), intDest(&e.ReversedEvent), intDest(&e.UpdatedEvent), intDest(&e.AttentionEvent))...)
+		return r.Scan(append(e.dest(), db.Bool(&e.Known), db.Int(&e.PendingEvent), db.Int(&e.ProcessingEvent), db.Int(&e.FinalEvent), db.Int(&e.LateEvent), db.Int(&e.ReversedEvent), db.Int(&e.UpdatedEvent), db.Int(&e.AttentionEvent))...)
 	})
 	return out, err
 }
@@ -275,8 +275,8 @@ func (tx *Tx) Statement(ctx context.Context, client, wallet till.ID, after int64
 			t := &StatementLine{}
 			t.ClientID, t.WalletID = client, wallet
 			out = append(out, t)
-			return r.Scan(idDest(&t.ID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency, &t.BalanceAfter,
-				idDest(&t.PaymentID), idDest(&t.PayoutID), &t.CreatedAt, &t.Others, &t.OtherLines, &t.OtherKinds, &t.OtherMoment)
+			return r.Scan(db.ID(&t.ID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency, &t.BalanceAfter,
+				db.ID(&t.PaymentID), db.ID(&t.PayoutID), &t.CreatedAt, &t.Others, &t.OtherLines, &t.OtherKinds, &t.OtherMoment)
 		})
 	return out, err
 }
@@ -287,7 +287,7 @@ func (tx *Tx) Statement(ctx context.Context, client, wallet till.ID, after int64
 func (tx *Tx) CountStrayLines(ctx context.Context, client, after till.ID, limit int) (stray int64, last till.ID, n int, err error) {
 	err = tx.db.Query(ctx, countStrayLines, []any{client[:], after[:], limit}, func(r db.Row) error {
 		var lost bool
-		err := r.Scan(idDest(&last), boolDest(&lost))
+		err := r.Scan(db.ID(&last), db.Bool(&lost))
 		if n++; lost {
 			stray++
 		}
@@ -320,7 +320,7 @@ func (tx *Tx) PostedEntries(ctx context.Context, client, after till.ID, limit in
 		[]any{client[:], client[:], after[:], limit}, func(r db.Row) error {
 			e := &PostedEntry{}
 			out = append(out, e)
-			return r.Scan(idDest(&e.ID), textDest(&e.Kind), &e.CreatedAt, &e.Sum, &e.Lines, &e.Currencies, textDest(&e.Currency), &e.Owed, &e.Adjusting, &e.Misplaced, boolDest(&e.Line))
+			return r.Scan(db.ID(&e.ID), db.Text(&e.Kind), &e.CreatedAt, &e.Sum, &e.Lines, &e.Currencies, db.Text(&e.Currency), &e.Owed, &e.Adjusting, &e.Misplaced, db.Bool(&e.Line))
 		})
 	return out, err
 }
@@ -328,9 +328,9 @@ func (tx *Tx) PostedEntries(ctx context.Context, client, after till.ID, limit in
 // StraySteps returns up to limit steps of a client that belong to no payment
 // and no payout.
 func (tx *Tx) StraySteps(ctx context.Context, client till.ID, limit int) ([]till.ID, error) {
-	return readAll(ctx, tx, selectStraySteps, []any{client[:], limit}, func(r db.Row) (till.ID, error) {
+	return db.ReadAll(ctx, tx.db, selectStraySteps, []any{client[:], limit}, func(r db.Row) (till.ID, error) {
 		var id till.ID
-		err := r.Scan(idDest(&id))
+		err := r.Scan(db.ID(&id))
 		return id, err
 	})
 }
@@ -360,7 +360,7 @@ func (tx *Tx) OverdrawnSuspense(ctx context.Context, limit int) (refs []Ref, by 
 	err = tx.db.Query(ctx, overdrawnSuspense, []any{limit}, func(r db.Row) error {
 		var ref Ref
 		var m till.Money
-		err := r.Scan(idDest(&ref.Client), idDest(&ref.ID), &m.Currency, &m.Minor)
+		err := r.Scan(db.ID(&ref.Client), db.ID(&ref.ID), &m.Currency, &m.Minor)
 		m.Minor = -m.Minor
 		refs, by = append(refs, ref), append(by, m)
 		return err
@@ -372,9 +372,9 @@ func (tx *Tx) OverdrawnSuspense(ctx context.Context, limit int) (refs []Ref, by 
 // until another.
 func (tx *Tx) MoneyEntries(ctx context.Context, client till.ID, after, until till.Time) ([]MoneyEntry, error) {
 	lo, hi := till.FirstID(after+1), till.LastID(until)
-	return readAll(ctx, tx, selectMoneyEntries, []any{client[:], lo[:], hi[:], client[:], lo[:], hi[:]}, func(r db.Row) (MoneyEntry, error) {
+	return db.ReadAll(ctx, tx.db, selectMoneyEntries, []any{client[:], lo[:], hi[:], client[:], lo[:], hi[:]}, func(r db.Row) (MoneyEntry, error) {
 		var e MoneyEntry
-		err := r.Scan(idDest(&e.ID), idDest(&e.PaymentID), &e.Kind, &e.CreatedAt)
+		err := r.Scan(db.ID(&e.ID), db.ID(&e.PaymentID), &e.Kind, &e.CreatedAt)
 		return e, err
 	})
 }

@@ -27,7 +27,7 @@ func verifyOnCitus(text, client string) string {
 	if strings.Contains(text, ` r.`) {
 		panic("store: a text of verify uses receipts in a way that Citus does not get")
 	}
-	return ofClient(text, client)
+	return db.OfClient(text, client)
 }
 
 // readOwners completes payments, or payouts, that were read on Citus.
@@ -65,7 +65,7 @@ func (tx *Tx) verifyPaymentsApart(ctx context.Context, client till.ID, args []an
 	var sought []Receipt
 	err := tx.db.Query(ctx, selectPaymentsFast, args, func(r db.Row) error {
 		p, receipt := &FastPayment{}, Receipt{}
-		err := r.Scan(append([]any{textDest(&receipt.Text), &receipt.Issuer}, p.dest()...)...)
+		err := r.Scan(append([]any{db.Text(&receipt.Text), &receipt.Issuer}, p.dest()...)...)
 		all, receipts = append(all, p), append(receipts, receipt)
 		if receipt.Text != "" {
 			sought = append(sought, receipt, Receipt{p.Connection, receipt.Text})

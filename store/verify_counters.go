@@ -70,7 +70,7 @@ func (tx *Tx) NextCountedDay(ctx context.Context, client till.ID, table string, 
 	}
 	lo := till.FirstID(lowest)
 	var id till.ID
-	found, err := tx.db.QueryRow(ctx, selectFirstID[table], []any{client[:], lo[:]}, idDest(&id))
+	found, err := tx.db.QueryRow(ctx, selectFirstID[table], []any{client[:], lo[:]}, db.ID(&id))
 	if err != nil {
 		return 0, false, err
 	}

@@ -30,7 +30,7 @@ var endpointsToVerify = `SELECT e.id,
 
 var verifyEndpoints = db.Define(db.SQL{Name: "verify.verifyEndpoints",
 	SQLite: endpointsToVerify,
-	Citus:  ofClient(endpointsToVerify, "$1")})
+	Citus:  db.OfClient(endpointsToVerify, "$1")})
 
 // VerifyEndpoint is an endpoint with what hangs on it, from one snapshot.
 type VerifyEndpoint struct {
@@ -53,7 +53,7 @@ func (tx *Tx) VerifyEndpoints(ctx context.Context, client till.ID) ([]*VerifyEnd
 	err := tx.db.Query(ctx, verifyEndpoints, []any{client[:]}, func(r db.Row) error {
 		v := &VerifyEndpoint{Endpoint: &Endpoint{}}
 		out = append(out, v)
-		return r.Scan(idDest(&v.ID), &v.Pending, intDest(&v.FirstDue), &v.StrayLeases, &v.Ahead, &v.Newest, &v.OpenReplays, &v.BeyondLog, boolDest(&v.Case))
+		return r.Scan(db.ID(&v.ID), &v.Pending, db.Int(&v.FirstDue), &v.StrayLeases, &v.Ahead, &v.Newest, &v.OpenReplays, &v.BeyondLog, db.Bool(&v.Case))
 	})
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (tx *Tx) toldAt(ctx context.Context, ref Ref, at till.Time) (bool, error) {
 		var subject till.ID
 		var kind till.EventKind
 		_, err := tx.db.QueryRow(ctx, selectEventAt,
-			[]any{ref.Client[:], mid}, &made, idDest(&subject), &kind)
+			[]any{ref.Client[:], mid}, &made, db.ID(&subject), &kind)
 		switch {
 		case err != nil:
 			return false, err

@@ -139,8 +139,8 @@ func (tx *Tx) VerifyPaymentsFast(ctx context.Context, client, after till.ID, las
 }
 
 func (p *FastPayment) dest() []any {
-	return []any{idDest(&p.ID), &p.CreatedAt, &p.UpdatedAt, &p.Amount.Minor, &p.Amount.Currency, &p.Document, &p.Connection,
-		&p.Named, boolDest(&p.Usual), boolDest(&p.Unscheduled), intDest(&p.LastRead)}
+	return []any{db.ID(&p.ID), &p.CreatedAt, &p.UpdatedAt, &p.Amount.Minor, &p.Amount.Currency, &p.Document, &p.Connection,
+		&p.Named, db.Bool(&p.Usual), db.Bool(&p.Unscheduled), db.Int(&p.LastRead)}
 }
 
 // FastEvent is an event as far as the fast check needs it.
@@ -157,7 +157,7 @@ func (tx *Tx) VerifyEventsFast(ctx context.Context, client till.ID, after int64,
 	err = tx.db.Query(ctx, selectEventsFast,
 		[]any{client[:], after, limit}, func(r db.Row) error {
 			n++
-			if err := r.Scan(&e.Sequence, &e.CreatedAt, boolDest(&e.OfPayment)); err != nil {
+			if err := r.Scan(&e.Sequence, &e.CreatedAt, db.Bool(&e.OfPayment)); err != nil {
 				return err
 			}
 			f(&e)
@@ -174,7 +174,7 @@ func (tx *Tx) IdempotencyKeys(ctx context.Context, client, after till.ID, limit 
 		[]any{client[:], after[:], limit}, func(r db.Row) error {
 			var key till.ID
 			n++
-			err := r.Scan(idDest(&last), idDest(&key))
+			err := r.Scan(db.ID(&last), db.ID(&key))
 			f(key)
 			return err
 		})

@@ -22,7 +22,7 @@ var factsToVerify = `SELECT f.subject_id, f.fact, f.entry_id, p.id IS NOT NULL, 
 
 var verifyFacts = db.Define(db.SQL{Name: "verify.verifyFacts",
 	SQLite: factsToVerify,
-	Citus:  ofClient(factsToVerify, "$1")})
+	Citus:  db.OfClient(factsToVerify, "$1")})
 
 var adjustmentsToVerify = `SELECT a.id, a.entry_id, a.currency, a.amount, a.reason, a.actor, a.created_at,
 		count(o.amount), CAST(coalesce(sum(o.amount), 0) AS BIGINT), min(o.currency), min(o.created_at),
@@ -34,7 +34,7 @@ var adjustmentsToVerify = `SELECT a.id, a.entry_id, a.currency, a.amount, a.reas
 
 var verifyAdjustments = db.Define(db.SQL{Name: "verify.verifyAdjustments",
 	SQLite: adjustmentsToVerify,
-	Citus:  ofClient(adjustmentsToVerify, "$1")})
+	Citus:  db.OfClient(adjustmentsToVerify, "$1")})
 
 var countAdjustments = db.Define(db.SQL{Name: "verify.countAdjustments",
 	SQLite: `SELECT count(*) FROM adjustments WHERE client_id = $1`})
@@ -67,10 +67,10 @@ type VerifyFact struct {
 
 // VerifyFacts returns the next facts about payments of a client beyond one.
 func (tx *Tx) VerifyFacts(ctx context.Context, client till.ID, after VerifyFact, limit int) ([]VerifyFact, error) {
-	return readAll(ctx, tx, verifyFacts, []any{client[:], after.Ref.ID[:], after.Ref.ID[:], after.Fact, limit}, func(r db.Row) (VerifyFact, error) {
+	return db.ReadAll(ctx, tx.db, verifyFacts, []any{client[:], after.Ref.ID[:], after.Ref.ID[:], after.Fact, limit}, func(r db.Row) (VerifyFact, error) {
 		f := VerifyFact{Ref: Ref{Client: client}}
-		err := r.Scan(idDest(&f.Ref.ID), &f.Fact, idDest(&f.EntryID), boolDest(&f.Known), boolDest(&f.Payout), intDest(&f.Amount.Minor), textDest(&f.Amount.Currency), intDest(&f.Fee),
-			boolDest(&f.Credited), intDest(&f.ReversedEvent), &f.Lines, textDest(&f.Kind), idDest(&f.Subject), textDest(&f.Currency), &f.Fees, &f.Operator)
+		err := r.Scan(db.ID(&f.Ref.ID), &f.Fact, db.ID(&f.EntryID), db.Bool(&f.Known), db.Bool(&f.Payout), db.Int(&f.Amount.Minor), db.Text(&f.Amount.Currency), db.Int(&f.Fee),
+			db.Bool(&f.Credited), db.Int(&f.ReversedEvent), &f.Lines, db.Text(&f.Kind), db.ID(&f.Subject), db.Text(&f.Currency), &f.Fees, &f.Operator)
 		return f, err
 	})
 }
@@ -92,8 +92,8 @@ func (tx *Tx) VerifyAdjustments(ctx context.Context, client, after till.ID, limi
 			a := &VerifyAdjustment{}
 			a.ClientID = client
 			out = append(out, a)
-			return r.Scan(idDest(&a.ID), idDest(&a.EntryID), &a.Amount.Currency, &a.Amount.Minor, &a.Reason, &a.Actor, &a.CreatedAt,
-				&a.Lines, &a.Posted.Minor, textDest(&a.Posted.Currency), intDest(&a.PostedAt), boolDest(&a.Line))
+			return r.Scan(db.ID(&a.ID), db.ID(&a.EntryID), &a.Amount.Currency, &a.Amount.Minor, &a.Reason, &a.Actor, &a.CreatedAt,
+				&a.Lines, &a.Posted.Minor, db.Text(&a.Posted.Currency), db.Int(&a.PostedAt), db.Bool(&a.Line))
 		})
 	return out, err
 }

@@ -7,7 +7,7 @@ import (
 	"till/internal/db"
 )
 
-var selectPayoutLines = defineByClient(1, db.SQL{Name: "verify.selectPayoutLines",
+var selectPayoutLines = db.DefineByClient(1, db.SQL{Name: "verify.selectPayoutLines",
 	SQLite: `SELECT t.id, t.type, t.direction, t.amount FROM transactions t WHERE t.client_id = $1 AND t.payout_id = $2`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
 		LATERAL (SELECT t.id, t.type, t.direction, t.amount FROM transactions t WHERE t.client_id = u.a1 AND t.payout_id = u.a2 OFFSET 0) AS found`,
@@ -70,13 +70,13 @@ func (tx *Tx) VerifyPayouts(ctx context.Context, client, after till.ID, limit in
 	err := tx.db.Query(ctx, verifyPayouts, []any{client[:], after[:], limit}, func(r db.Row) error {
 		p := &VerifyPayout{}
 		p.ClientID = client
-		dest := []any{idDest(&p.ID), &p.Status, textDest(&p.PreviousStatus), &p.Amount.Minor, &p.Fee, &p.Amount.Currency, &p.Document, textDest(&p.ProviderReference),
-			textDest(&p.FailureReason), textDest(&p.FailureCode), textDest(&p.FailureMessage), intDest(&p.FailureRetryable),
-			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, durationDest(&p.ApprovalWindow), &p.Connection, &p.Issuer,
-			&p.PendingEvent, intDest(&p.ProcessingEvent), intDest(&p.FinalEvent), intDest(&p.LateEvent),
-			idDest(&p.ReceiptOwner.Client), idDest(&p.ReceiptOwner.ID), boolDest(&p.ReceiptReused),
-			boolDest(&p.Scheduled), boolDest(&p.OpenCase), intDest(&p.LastRead),
-			idDest(&p.MoneyOut), idDest(&p.FeeEntry), intDest(&p.PaidOut)}
+		dest := []any{db.ID(&p.ID), &p.Status, db.Text(&p.PreviousStatus), &p.Amount.Minor, &p.Fee, &p.Amount.Currency, &p.Document, db.Text(&p.ProviderReference),
+			db.Text(&p.FailureReason), db.Text(&p.FailureCode), db.Text(&p.FailureMessage), db.Int(&p.FailureRetryable),
+			&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, db.Duration(&p.ApprovalWindow), &p.Connection, &p.Issuer,
+			&p.PendingEvent, db.Int(&p.ProcessingEvent), db.Int(&p.FinalEvent), db.Int(&p.LateEvent),
+			db.ID(&p.ReceiptOwner.Client), db.ID(&p.ReceiptOwner.ID), db.Bool(&p.ReceiptReused),
+			db.Bool(&p.Scheduled), db.Bool(&p.OpenCase), db.Int(&p.LastRead),
+			db.ID(&p.MoneyOut), db.ID(&p.FeeEntry), db.Int(&p.PaidOut)}
 		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late, &p.Attention} {
 			dest = append(dest, e.dest()...)
 		}
@@ -108,7 +108,7 @@ func (tx *Tx) verifyPayoutLines(ctx context.Context, client till.ID, payouts []*
 			var id till.ID
 			var typ, direction string
 			var amount int64
-			if err := r.Scan(idDest(&id), &typ, &direction, &amount); err != nil {
+			if err := r.Scan(db.ID(&id), &typ, &direction, &amount); err != nil {
 				return err
 			}
 			if direction == "credit" {

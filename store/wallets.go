@@ -51,7 +51,7 @@ var saveWallets = db.Define(db.SQL{Name: "wallets.save",
 		SELECT till_expect_rows(count(*), $8) FROM changed`,
 	Arrays: true})
 
-var insertEntries = defineByClient(1, db.SQL{Name: "wallets.insertEntries",
+var insertEntries = db.DefineByClient(1, db.SQL{Name: "wallets.insertEntries",
 	SQLite: `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, payout_id, created_at, suspended)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 	Postgres: `INSERT INTO postings (client_id, entry_id, account, connection, currency, amount, kind, payment_id, payout_id, created_at, suspended)
@@ -61,7 +61,7 @@ var insertEntries = defineByClient(1, db.SQL{Name: "wallets.insertEntries",
 			unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11 LIMIT $12::bigint) AS u`,
 	Arrays: true})
 
-var selectSuspended = defineByClient(1, db.SQL{Name: "wallets.selectSuspended",
+var selectSuspended = db.DefineByClient(1, db.SQL{Name: "wallets.selectSuspended",
 	SQLite: `SELECT amount, currency, ` + leftAside + ` FROM postings s WHERE client_id = $1 AND payment_id = $2 AND suspended = 1`,
 	Postgres: `SELECT u.nth, found.* FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u,
 		LATERAL (SELECT amount, currency, ` + leftAside + ` FROM postings s WHERE client_id = u.a1 AND payment_id = u.a2 AND suspended = 1 OFFSET 0) AS found`,
@@ -75,7 +75,7 @@ var selectOwedFor = db.Define(db.SQL{Name: "wallets.selectOwedFor",
 	SQLite: `SELECT p.kind, -p.amount, p.currency, p.created_at FROM facts f JOIN postings p ON p.client_id = f.client_id AND p.entry_id = f.entry_id
 		WHERE f.client_id = $1 AND f.subject_id = $2 AND p.account = 'receivable' ORDER BY p.created_at`})
 
-var insertTransactions = defineByClient(1, db.SQL{Name: "wallets.insertTransactions",
+var insertTransactions = db.DefineByClient(1, db.SQL{Name: "wallets.insertTransactions",
 	SQLite: `INSERT INTO transactions (client_id, id, wallet_id, sequence, type, direction, amount, currency,
 		balance_after, payment_id, payout_id, reference, provider_reference, created_at, money_in)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
@@ -104,7 +104,7 @@ var sumPutAside = db.Define(db.SQL{Name: "wallets.sumPutAside",
 
 func scanWallet(r db.Row) (*ledger.Wallet, error) {
 	w := &ledger.Wallet{}
-	err := r.Scan(idDest(&w.ClientID), idDest(&w.ID), &w.Currency, &w.Balance, &w.Reserved, &w.Owed, &w.LastSequence, &w.UpdatedAt, boolDest(&w.Broken))
+	err := r.Scan(db.ID(&w.ClientID), db.ID(&w.ID), &w.Currency, &w.Balance, &w.Reserved, &w.Owed, &w.LastSequence, &w.UpdatedAt, db.Bool(&w.Broken))
 	return w, err
 }
 
@@ -121,7 +121,7 @@ func (tx *Tx) EnsureWallet(ctx context.Context, client till.ID, currency string,
 // Wallets returns a client's wallets by currency. There is one per currency,
 // so the list is short.
 func (tx *Tx) Wallets(ctx context.Context, client till.ID) ([]*ledger.Wallet, error) {
-	return readAll(ctx, tx, selectWallets, []any{client[:]}, scanWallet)
+	return db.ReadAll(ctx, tx.db, selectWallets, []any{client[:]}, scanWallet)
 }
 
 // usedBy is how many of the newest payments, and of the newest payouts, say
@@ -197,7 +197,7 @@ func (tx *Tx) InsertEntries(ctx context.Context, entries []*ledger.Entry) error 
 				suspended = 1
 			}
 			args = append(args, []any{e.ClientID[:], e.ID[:], string(p.Account.Kind), p.Account.Connection, e.Currency, p.Amount,
-				string(e.Kind), orNull(e.PaymentID), orNull(e.PayoutID), int64(e.CreatedAt), suspended})
+				string(e.Kind), db.OrNull(e.PaymentID), db.OrNull(e.PayoutID), int64(e.CreatedAt), suspended})
 		}
 	}
 	return tx.db.Defer(insertEntries, args)
@@ -244,9 +244,9 @@ type Owing struct {
 // OwedFor returns what a client came to owe for a payment that was reversed or a
 // payout that was paid late. Each is a fact, so there is one at most.
 func (tx *Tx) OwedFor(ctx context.Context, ref Ref) ([]Owing, error) {
-	return readAll(ctx, tx, selectOwedFor, []any{ref.Client[:], ref.ID[:]}, func(r db.Row) (Owing, error) {
+	return db.ReadAll(ctx, tx.db, selectOwedFor, []any{ref.Client[:], ref.ID[:]}, func(r db.Row) (Owing, error) {
 		var o Owing
-		err := r.Scan(textDest(&o.Kind), &o.Amount.Minor, &o.Amount.Currency, &o.CreatedAt)
+		err := r.Scan(db.Text(&o.Kind), &o.Amount.Minor, &o.Amount.Currency, &o.CreatedAt)
 		return o, err
 	})
 }
@@ -261,7 +261,7 @@ func (tx *Tx) InsertTransactions(ctx context.Context, ts []*ledger.Transaction) 
 			moneyIn = 1
 		}
 		args[i] = []any{t.ClientID[:], t.ID[:], t.WalletID[:], t.Sequence, t.Type, t.Direction, t.Amount.Minor, t.Amount.Currency,
-			t.BalanceAfter, orNull(t.PaymentID), orNull(t.PayoutID), orNull(t.Reference), orNull(t.ProviderReference),
+			t.BalanceAfter, db.OrNull(t.PaymentID), db.OrNull(t.PayoutID), db.OrNull(t.Reference), db.OrNull(t.ProviderReference),
 			int64(t.CreatedAt), moneyIn}
 	}
 	return tx.db.Defer(insertTransactions, args)
@@ -290,7 +290,7 @@ type Adjustment struct {
 func (tx *Tx) Adjustment(ctx context.Context, ref Ref) (*Adjustment, error) {
 	a := &Adjustment{ClientID: ref.Client, ID: ref.ID}
 	found, err := tx.db.QueryRow(ctx, selectAdjustment,
-		[]any{ref.Client[:], ref.ID[:]}, idDest(&a.EntryID), &a.Amount.Currency, &a.Amount.Minor, &a.Reason, &a.Actor, &a.CreatedAt)
+		[]any{ref.Client[:], ref.ID[:]}, db.ID(&a.EntryID), &a.Amount.Currency, &a.Amount.Minor, &a.Reason, &a.Actor, &a.CreatedAt)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -316,7 +316,7 @@ type Aside struct {
 
 // PutAside sums what is put aside, over all clients.
 func (tx *Tx) PutAside(ctx context.Context) ([]Aside, error) {
-	return readAll(ctx, tx, sumPutAside, nil, func(r db.Row) (Aside, error) {
+	return db.ReadAll(ctx, tx.db, sumPutAside, nil, func(r db.Row) (Aside, error) {
 		var a Aside
 		err := r.Scan(&a.Mode, &a.Currency, &a.Minor, &a.Payments)
 		return a, err
