@@ -112,10 +112,12 @@ var packageRules = []packageRule{
 	{"operators", ". provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine config tokens books secret internal/loop internal/seal", ""},
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
-	{"server", ". ledger provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config tokens certificates account journal books webhook people secret operators api console console/shell reference internal/db/sqlite internal/db/postgres internal/door internal/logs internal/loop internal/seal internal/system", ""},
+	{"server", ". provider provider/sandbox store engine collect payout config tokens certificates account journal books webhook people secret operators api console console/shell reference internal/door internal/logs internal/loop internal/seal internal/system", ""},
+	// What 'till doctor' examines.
+	{"doctor", ". provider store config certificates books secret operators server internal/db/sqlite internal/db/postgres internal/logs internal/seal internal/system", ""},
 	// What commands share: it prints, reads flags and opens the database.
 	{"cmd/till/internal/cli", ". provider provider/sandbox store engine collect payout books secret operators api internal/escape internal/logs internal/seal", "github.com/spf13/cobra github.com/spf13/pflag"},
-	{"cmd/till", ". cmd/till/internal/cli ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books backup webhook secret operators api server internal/dev/loadgen internal/escape internal/logs internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
+	{"cmd/till", ". cmd/till/internal/cli doctor ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books backup webhook secret operators api server internal/dev/loadgen internal/escape internal/logs internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows
@@ -125,7 +127,7 @@ var packageRules = []packageRule{
 
 // engineFiles are the files beside the engines' own packages that may import an
 // engine: everything else knows internal/db only.
-var engineFiles = []string{"store/open.go", "server/doctor.go", "server/doctor_backup.go", "server/doctor_citus.go"}
+var engineFiles = []string{"store/open.go", "doctor/doctor.go", "doctor/backup.go", "doctor/citus.go"}
 
 // developing holds the tools of developers. Nothing that serves money uses them: only
 // their commands and the benchmark do.

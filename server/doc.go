@@ -15,8 +15,6 @@
 //   - Nothing is scanned at start.
 //   - No key, secret or full phone number is logged (package logs).
 //
-// Examine checks a setup, for 'till doctor'; it needs no Server.
-//
 // It knows no business rules: it connects the packages that do.
 //
 // Start reading at server.go.

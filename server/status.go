@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"till/books"
+	"till/certificates"
 	"till/internal/system"
 	"till/store"
 )
@@ -74,10 +75,10 @@ func (s *Server) troubles() string {
 	}
 	if s.certificates != nil {
 		begins, ends := s.certificates.Validity()
-		switch v, _ := judgeCertificate(begins, ends, time.Now()); v {
-		case Wrong:
+		switch state, _ := certificates.Judge(begins, ends, time.Now()); state {
+		case certificates.Bad:
 			all = append(all, books.TellsCertificateEnded)
-		case Risky:
+		case certificates.Ending:
 			all = append(all, books.TellsCertificate)
 		}
 	}

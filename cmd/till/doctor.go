@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"till/cmd/till/internal/cli"
-	"till/server"
+	"till/doctor"
 )
 
 func newDoctor() *cobra.Command {
-	var setup server.Setup
+	var setup doctor.Setup
 	var b bundle
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -52,7 +52,7 @@ stops money, 2 if the check failed.`,
 			setup.Served = servedCertificates(c.Context(), b.admin, setup.AdminTokenFile)
 		}
 		setup.AdminListen = b.admin
-		found, err := server.Examine(c.Context(), setup)
+		found, err := doctor.Examine(c.Context(), setup)
 		if err != nil {
 			return err
 		}
@@ -63,18 +63,18 @@ stops money, 2 if the check failed.`,
 			}
 		}
 		err = c.Show(findingsObject(found), func(w io.Writer) error { return printFindings(w, found) })
-		return cli.Problems(err, found.Worst() == server.Wrong)
+		return cli.Problems(err, found.Worst() == doctor.Wrong)
 	})
 }
 
-func findingsObject(found *server.Findings) cli.Object {
-	check := func(f server.Finding) cli.Object {
+func findingsObject(found *doctor.Findings) cli.Object {
+	check := func(f doctor.Finding) cli.Object {
 		return cli.Object{"name", f.Name, "verdict", f.Verdict.String(), "detail", f.Detail}
 	}
-	return cli.Object{"checks", cli.Objects(found.All, check), "healthy", found.Worst() != server.Wrong}
+	return cli.Object{"checks", cli.Objects(found.All, check), "healthy", found.Worst() != doctor.Wrong}
 }
 
-func printFindings(w io.Writer, found *server.Findings) error {
+func printFindings(w io.Writer, found *doctor.Findings) error {
 	err := cli.Table(w, func(row func(cells ...any)) {
 		for _, f := range found.All {
 			row(f.Verdict, f.Name, f.Detail)
@@ -86,13 +86,13 @@ func printFindings(w io.Writer, found *server.Findings) error {
 	return err
 }
 
-func verdictOf(found *server.Findings) string {
+func verdictOf(found *doctor.Findings) string {
 	switch {
-	case found.Worst() == server.Wrong:
+	case found.Worst() == doctor.Wrong:
 		return "Something is wrong."
 	case len(found.Troubles) > 0:
 		return troublesText(found.Troubles)
-	case found.Worst() == server.Risky:
+	case found.Worst() == doctor.Risky:
 		return "Nothing is wrong; mind the warnings."
 	}
 	return "Nothing is wrong."
@@ -100,13 +100,13 @@ func verdictOf(found *server.Findings) string {
 
 // servedCertificates returns what a running server says of its certificates; nothing if it
 // does not answer, or serves none.
-func servedCertificates(ctx context.Context, admin, tokenFile string) (out []server.ServedCertificate) {
+func servedCertificates(ctx context.Context, admin, tokenFile string) (out []doctor.ServedCertificate) {
 	read, err := scrapeMetrics(ctx, admin, tokenFile)
 	if err != nil {
 		return nil
 	}
 	for _, s := range read.all["till_certificate_expiry_timestamp_seconds"] {
-		var c server.ServedCertificate
+		var c doctor.ServedCertificate
 		if s.value != 0 {
 			c.Ends = time.Unix(int64(s.value), 0)
 		}

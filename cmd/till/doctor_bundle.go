@@ -26,8 +26,8 @@ import (
 	"till"
 	"till/books"
 	"till/cmd/till/internal/cli"
+	"till/doctor"
 	"till/internal/logs"
-	"till/server"
 	"till/store"
 )
 
@@ -60,7 +60,7 @@ const (
 )
 
 // plan lists the files, without reading anything.
-func (b *bundle) plan(found *server.Findings) {
+func (b *bundle) plan(found *doctor.Findings) {
 	add := func(name, about string, read func(ctx context.Context) ([]byte, error)) {
 		b.files = append(b.files, bundleFile{name: name, about: about, read: read})
 	}
@@ -99,7 +99,7 @@ func (b *bundle) fromAdmin(path string) func(ctx context.Context) ([]byte, error
 }
 
 // write prints the list of files, then reads and writes them.
-func (b *bundle) write(cmd *cobra.Command, found *server.Findings) error {
+func (b *bundle) write(cmd *cobra.Command, found *doctor.Findings) error {
 	b.salt = make([]byte, 16)
 	rand.Read(b.salt)
 	b.plan(found)

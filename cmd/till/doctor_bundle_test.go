@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"till"
+	"till/doctor"
 	"till/internal/logs"
-	"till/server"
 	"till/store"
 	"till/store/storetest"
 )
@@ -80,7 +80,7 @@ func TestABundleTellsNothingOfClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &bundle{path: filepath.Join(dir, "b.tar.gz"), database: h.database, config: config, verify: true, salt: []byte("salt")}
-	b.plan(&server.Findings{All: []server.Finding{{Name: "secret", Verdict: server.Wrong, Detail: "the key till_live_canary0123456789 of " + phone}}})
+	b.plan(&doctor.Findings{All: []doctor.Finding{{Name: "secret", Verdict: doctor.Wrong, Detail: "the key till_live_canary0123456789 of " + phone}}})
 	b.files = append(b.files, bundleFile{name: "log.txt", read: func(context.Context) ([]byte, error) {
 		var w bytes.Buffer
 		log := logs.New(logs.NewRing(&w), true, slog.LevelInfo)

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"till/server"
+	"till/doctor"
 )
 
 // The doctor asks the running server for the certificates that it serves.
 func TestServedCertificates(t *testing.T) {
 	t.Parallel()
 	ends := time.Now().Add(72 * time.Hour).Truncate(time.Second)
-	for page, want := range map[string][]server.ServedCertificate{
+	for page, want := range map[string][]doctor.ServedCertificate{
 		fmt.Sprintf("till_certificate_expiry_timestamp_seconds{name=\"files\"} %d\ntill_certificate_life_seconds{name=\"files\"} 7.776e+06\n", ends.Unix()): {{Ends: ends, Life: 90 * 24 * time.Hour}},
 		fmt.Sprintf("till_certificate_expiry_timestamp_seconds{name=\"files\"} %d\ntill_certificate_life_seconds{name=\"other\"} 1\n", ends.Unix()):         {{Ends: ends}},
 		"till_certificate_expiry_timestamp_seconds{name=\"acme\"} 0\n":                                                                                      {{}},

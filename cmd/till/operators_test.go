@@ -17,6 +17,7 @@ import (
 	"till"
 	"till/account"
 	"till/cmd/till/internal/cli"
+	"till/doctor"
 	"till/operators"
 	"till/provider"
 	"till/provider/simulator"
@@ -180,7 +181,7 @@ func TestSimulatedOperators(t *testing.T) {
 			}
 		}
 	}
-	o := server.Setup{Source: operators.Source{Database: c.Database, Config: filepath.Join(dir, "good.toml"), BaseURL: "https://pay.example.com/v1", Adapters: kiosks}}
+	o := doctor.Setup{Source: operators.Source{Database: c.Database, Config: filepath.Join(dir, "good.toml"), BaseURL: "https://pay.example.com/v1", Adapters: kiosks}}
 	wantFindings(t, o, map[string]string{
 		"ok kiosk payments":           "the operator lets us in",
 		"ok kiosk callbacks":          "tell the operator to call https://pay.example.com/v1/callbacks/kiosk/",
@@ -250,9 +251,9 @@ func list(t *testing.T, o *operators.Source) {
 
 // wantFindings compares what the doctor finds: "verdict name" and how its detail begins, or
 // "never" and what must not be there.
-func wantFindings(t *testing.T, s server.Setup, want map[string]string) {
+func wantFindings(t *testing.T, s doctor.Setup, want map[string]string) {
 	t.Helper()
-	found, err := server.Examine(t.Context(), s)
+	found, err := doctor.Examine(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package server
+package doctor
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"till/operators"
 	"till/provider/mpesa"
 	"till/provider/mtnmomo"
+	"till/server"
 )
 
 // The doctor says what it knows of the real adapters' operators and no more: an
@@ -20,8 +21,8 @@ import (
 func TestTheDoctorSaysOnlyWhatItKnowsOfOperators(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	c := Config{Database: filepath.Join(dir, "till.db"), Listen: "127.0.0.1:0"}
-	s, err := New(t.Context(), c)
+	c := server.Config{Database: filepath.Join(dir, "till.db"), Listen: "127.0.0.1:0"}
+	s, err := server.New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package server
+package doctor
 
 import (
 	"path/filepath"

@@ -1,4 +1,4 @@
-package server
+package doctor
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"till"
 	"till/books"
 	"till/internal/system"
+	"till/server"
 	"till/store"
 )
 
@@ -38,7 +39,7 @@ func (d *doctor) examineDisk(database string) {
 
 // examineTroubles adds what the status says and no check has said as loudly.
 func (d *doctor) examineTroubles(ctx context.Context, s *store.Store, database string) error {
-	st, err := ReadStatus(ctx, s, database)
+	st, err := server.ReadStatus(ctx, s, database)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package server
+package doctor
 
 import (
 	"cmp"
@@ -8,15 +8,11 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"till/certificates"
 )
 
-// A certificate ends soon if less than minCertificateLeft and less than a third of its life
-// is left: by then whoever renews it has failed for days. The alert TillCertificateEnds says
-// the same.
-const (
-	minCertificateLeft = 7 * 24 * time.Hour
-	maxCertificateFile = 256 << 10
-)
+const maxCertificateFile = 256 << 10
 
 // ServedCertificate is what a running server says of a certificate in its metrics.
 type ServedCertificate struct {
@@ -39,38 +35,15 @@ func (d *doctor) examineCertificates(s *Setup, now time.Time) {
 	for _, c := range s.Served {
 		var begins time.Time
 		if !c.Ends.IsZero() {
-			begins = c.Ends.Add(-cmp.Or(c.Life, 3*minCertificateLeft))
+			begins = c.Ends.Add(-cmp.Or(c.Life, 3*certificates.MinLeft))
 		}
 		d.addCertificate(begins, c.Ends, now)
 	}
 }
 
 func (d *doctor) addCertificate(begins, ends, now time.Time) {
-	v, text := judgeCertificate(begins, ends, now)
-	d.add("certificate", v, "%s", text)
-}
-
-// judgeCertificate says how well a certificate is. One without an end is none.
-func judgeCertificate(begins, ends, now time.Time) (Severity, string) {
-	left, at := ends.Sub(now), ends.UTC().Format(time.RFC3339)
-	switch {
-	case ends.IsZero():
-		return Wrong, "the server has none yet, and refuses every connection; look for \"certificate not obtained\" in its log"
-	case left <= 0:
-		return Wrong, fmt.Sprintf("it ended at %s: clients refuse to connect; renew it", at)
-	case now.Before(begins):
-		return Wrong, fmt.Sprintf("it is valid from %s on, and not yet; look at the clock", begins.UTC().Format(time.RFC3339))
-	case left < minCertificateLeft && left < ends.Sub(begins)/3:
-		return Risky, fmt.Sprintf("it ends at %s, in %s, and nobody has renewed it", at, inDays(left))
-	}
-	return Fine, fmt.Sprintf("it ends at %s, in %s", at, inDays(left))
-}
-
-func inDays(left time.Duration) string {
-	if days := int64(left / (24 * time.Hour)); days != 1 {
-		return fmt.Sprintf("%d days", days)
-	}
-	return "1 day"
+	state, text := certificates.Judge(begins, ends, now)
+	d.add("certificate", map[certificates.State]Severity{certificates.Good: Fine, certificates.Ending: Risky, certificates.Bad: Wrong}[state], "%s", text)
 }
 
 // certificateOf reads how long the first certificate of a PEM file is valid.
