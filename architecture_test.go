@@ -67,7 +67,7 @@ var packageRules = []packageRule{
 	{"internal/db/postgres", ". internal/db internal/system", pgModule},
 	{"internal/hint", root, pgModule},   // a client's event log has grown: pgx for NOTIFY
 	{"store/schema", "internal/db", ""}, // the migrations and their runner
-	{"store", ". ledger internal/db internal/db/sqlite internal/db/postgres internal/hint store/schema", ""},
+	{"store", ". ledger internal/db internal/db/sqlite internal/db/postgres internal/hint internal/seal store/schema", ""},
 	{"internal/logs", ". store", ""},     // the log: masked, counted, kept
 	{"internal/db/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"internal/db/pgtest/withpg", "internal/db/pgtest", ""},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"till"
@@ -143,24 +142,8 @@ func RunChains(ctx context.Context, s *store.Store, key store.ChainKey, log *slo
 	if s.Distributed() {
 		every = distributedChainInterval
 	}
-	runInBackground(ctx, log, "seal the audit logs", every, func(ctx context.Context) error {
+	loop.RunLogged(ctx, log, "seal the audit logs", every, func(ctx context.Context) error {
 		_, err := extendChains(ctx, s, key, chained)
 		return err
-	})
-}
-
-// runInBackground runs a step at an interval until ctx ends. Errors are
-// logged.
-func runInBackground(ctx context.Context, log *slog.Logger, what string, interval time.Duration, step func(context.Context) error) {
-	loop.Run(ctx, loop.Options{
-		Interval: interval,
-		Jitter:   0.1,
-		Step: func(ctx context.Context) time.Duration {
-			if err := step(ctx); err != nil && ctx.Err() == nil {
-				log.Error(what, "error", err)
-			}
-			return -1
-		},
-		OnPanic: func(v any) { log.Error(what, "panic", v, "stack", string(debug.Stack())) },
 	})
 }

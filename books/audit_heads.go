@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"till"
+	"till/internal/loop"
 	"till/store"
 )
 
@@ -79,7 +80,7 @@ func EachHead(ctx context.Context, s *store.Store, f func(h AuditHead) (more boo
 	}
 	err := page([]till.ID{till.House})
 	if err == nil {
-		err = eachPage(ctx, s, page)
+		err = s.EachPageOfClients(ctx, page)
 	}
 	if errors.Is(err, errStop) {
 		err = nil
@@ -108,7 +109,7 @@ func RunHeads(ctx context.Context, s *store.Store, log *slog.Logger) {
 		return
 	}
 	told := map[till.ID]AuditHead{}
-	runInBackground(ctx, log, "tell the heads of the audit chains", headInterval, func(ctx context.Context) error {
+	loop.RunLogged(ctx, log, "tell the heads of the audit chains", headInterval, func(ctx context.Context) error {
 		return logHeads(ctx, s, log, told)
 	})
 }

@@ -200,7 +200,7 @@ type CaseAction struct {
 // nothing else would remind anybody of an open payment or payout (I9).
 func ResolveCase(ctx context.Context, s *store.Store, id till.ID, a CaseAction) (*CaseDetail, error) {
 	var f *CaseDetail
-	_, err := retryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) (err error) {
+	_, err := store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) (err error) {
 		f = &CaseDetail{}
 		if f.Case, err = tx.Case(ctx, id); err != nil {
 			return err

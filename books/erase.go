@@ -55,7 +55,7 @@ func ErasedToken(secret []byte, phone string) string {
 func Erase(ctx context.Context, s *store.Store, r EraseRequest) (*EraseResult, error) {
 	e := &eraser{EraseRequest: r, s: s, keys: engine.NewKeys(till.SubjectPayment, r.Secret), out: &EraseResult{}, tokens: map[string]Erasure{}}
 	var err error
-	if e.phones, err = PhoneKey(r.Secret); err != nil {
+	if e.phones, err = store.NewPhoneKey(r.Secret); err != nil {
 		return nil, err
 	}
 	for _, x := range r.Erasures {
@@ -119,7 +119,7 @@ func (e *eraser) eraseNumber(ctx context.Context, x Erasure) error {
 // eraseAll reads the phones of all rows and erases those that an erasure by token or by
 // age concerns.
 func (e *eraser) eraseAll(ctx context.Context) error {
-	return eachPage(ctx, e.s, func(clients []till.ID) error {
+	return e.s.EachPageOfClients(ctx, func(clients []till.ID) error {
 		for _, client := range clients {
 			for _, payouts := range []bool{false, true} {
 				if err := e.eraseClient(ctx, client, payouts); err != nil {
@@ -211,7 +211,7 @@ func (e *eraser) flush(ctx context.Context, b *eraseBatch) error {
 	if e.DryRun {
 		run = e.s.View
 	}
-	if _, err := retryUnknown(ctx, run, func(tx *store.Tx, again bool) (err error) {
+	if _, err := store.RetryUnknown(ctx, run, func(tx *store.Tx, again bool) (err error) {
 		n, l, err := e.eraseBatch(ctx, tx, b)
 		done, left = max(done, n), l // after an unknown commit the first run may have done it
 		return err
@@ -260,7 +260,7 @@ func (e *eraser) eraseBatch(ctx context.Context, tx *store.Tx, b *eraseBatch) (d
 	if done == 0 || e.DryRun {
 		return done, left, nil
 	}
-	return done, left, auditClients(ctx, tx, []till.ID{b.client}, e.By, ActErase, e.detail(b, done, tokens))
+	return done, left, store.AuditClients(ctx, tx, []till.ID{b.client}, e.By, ActErase, e.detail(b, done, tokens))
 }
 
 // subjectsIn reads the rows of a batch, in its order.
@@ -328,6 +328,6 @@ func (e *eraser) auditHouse(ctx context.Context) error {
 	}
 	detail := fmt.Sprintf("%s: %d payments, %d payouts, %d left; %s", whose, e.out.Payments, e.out.Payouts, e.out.Left, e.Reason)
 	return e.s.Update(ctx, func(tx *store.Tx) error {
-		return auditClients(ctx, tx, []till.ID{till.House}, e.By, ActErase, detail)
+		return store.AuditClients(ctx, tx, []till.ID{till.House}, e.By, ActErase, detail)
 	})
 }

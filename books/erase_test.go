@@ -27,7 +27,7 @@ func TestWhatHasOpenWorkIsNotErased(t *testing.T) {
 		paid := storetest.NewPayment(t, c, client, storetest.Body{Phone: phone})
 		storetest.Apply(t, c, s, paid, storetest.Succeeded)
 		storetest.Apply(t, c, s, paid, provider.Result{Outcome: provider.Failed, Reason: till.InsufficientFunds}) // a case
-		key, err := books.PhoneKey(testSecret)
+		key, err := store.NewPhoneKey(testSecret)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestErase(t *testing.T) {
 			payout := storetest.NewPayout(t, m, a, out, 0)
 			storetest.ApplyPayout(t, m, s, payout, storetest.Succeeded)
 			answerOf(t, s, a, paid.ID)
-			key, err := books.PhoneKey(testSecret)
+			key, err := store.NewPhoneKey(testSecret)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -96,7 +96,7 @@ func newFindWorld(t *testing.T, e storetest.Engine) *findWorld {
 	w.pays = storetest.NewCollector(t, w.store)
 	w.a, w.b = storetest.NewClient(t, w.store, till.Test), storetest.NewClient(t, w.store, till.Test)
 	var err error
-	if w.key, err = books.PhoneKey([]byte("a secret for tests only")); err != nil {
+	if w.key, err = store.NewPhoneKey([]byte("a secret for tests only")); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -125,7 +125,7 @@ var (
 // changeGenerations runs a change, with other changes kept waiting, and records it in the
 // audit log of the house. The change returns "" if there is nothing to do.
 func changeGenerations(ctx context.Context, s *store.Store, by, action string, change func(tx *store.Tx, g *Generations) (detail string, err error)) (changed bool, err error) {
-	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
+	_, err = store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
 		changed = again
 		if err := tx.LockInstallation(ctx); err != nil {
 			return err
@@ -139,7 +139,7 @@ func changeGenerations(ctx context.Context, s *store.Store, by, action string, c
 			return err
 		}
 		changed = true
-		return auditClients(ctx, tx, []till.ID{till.House}, by, action, detail)
+		return store.AuditClients(ctx, tx, []till.ID{till.House}, by, action, detail)
 	})
 	return changed && err == nil, err
 }

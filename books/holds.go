@@ -49,7 +49,7 @@ func HoldPayouts(ctx context.Context, s *store.Store, client till.ID, by, reason
 		return auditedUpdate(ctx, s, client, by, "payouts.hold", reason, hold)
 	}
 	// The hold comes before the audit rows; an interrupted command is run again.
-	if _, err := retryUnknown(ctx, s.Update, hold); err != nil {
+	if _, err := store.RetryUnknown(ctx, s.Update, hold); err != nil {
 		return err
 	}
 	return auditAllClients(ctx, s, by, "payouts.hold", reason)
@@ -65,7 +65,7 @@ func ReleasePayouts(ctx context.Context, s *store.Store, client till.ID, by, rea
 	if client != store.EveryClient {
 		err = auditedUpdate(ctx, s, client, by, "payouts.release", reason, release)
 	} else if err = auditAllClients(ctx, s, by, "payouts.release", reason); err == nil { // the audit rows come first, as in Release
-		_, err = retryUnknown(ctx, s.Update, release)
+		_, err = store.RetryUnknown(ctx, s.Update, release)
 	}
 	if err != nil {
 		return err
@@ -75,11 +75,11 @@ func ReleasePayouts(ctx context.Context, s *store.Store, client till.ID, by, rea
 
 // auditedUpdate runs f for a client, with a row in its audit log.
 func auditedUpdate(ctx context.Context, s *store.Store, client till.ID, by, action, detail string, f func(tx *store.Tx, again bool) error) error {
-	_, err := retryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
+	_, err := store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
 		if _, err := tx.Client(ctx, client); err != nil {
 			return err
 		}
-		if err := auditClients(ctx, tx, []till.ID{client}, by, action, detail); err != nil {
+		if err := store.AuditClients(ctx, tx, []till.ID{client}, by, action, detail); err != nil {
 			return err
 		}
 		return f(tx, again)
@@ -89,8 +89,10 @@ func auditedUpdate(ctx context.Context, s *store.Store, client till.ID, by, acti
 
 // auditAllClients adds a row to the audit logs of all clients, in slices.
 func auditAllClients(ctx context.Context, s *store.Store, by, action, detail string) error {
-	return eachPage(ctx, s, func(clients []till.ID) error {
-		return s.UpdateBackground(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, by, action, "all clients: "+detail) })
+	return s.EachPageOfClients(ctx, func(clients []till.ID) error {
+		return s.UpdateBackground(ctx, func(tx *store.Tx) error {
+			return store.AuditClients(ctx, tx, clients, by, action, "all clients: "+detail)
+		})
 	})
 }
 

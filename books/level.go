@@ -72,7 +72,7 @@ func (e *ErrOlderInstances) Error() string {
 // does not know the level can run on the database. It returns ErrOlderInstances while one
 // does, and false if there is nothing to raise. It may be run twice.
 func RaiseLevel(ctx context.Context, s *store.Store, level int, by string) (raised bool, err error) {
-	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
+	_, err = store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
 		raised = again
 		if err := tx.LockInstallation(ctx); err != nil {
 			return err
@@ -84,7 +84,7 @@ func RaiseLevel(ctx context.Context, s *store.Store, level int, by string) (rais
 		if older := l.Older(level); len(older) > 0 {
 			return &ErrOlderInstances{older}
 		}
-		if err := auditClients(ctx, tx, []till.ID{till.House}, by, "level.raise", fmt.Sprintf("from level %d to %d", l.Level, level)); err != nil {
+		if err := store.AuditClients(ctx, tx, []till.ID{till.House}, by, "level.raise", fmt.Sprintf("from level %d to %d", l.Level, level)); err != nil {
 			return err
 		}
 		raised, err = tx.RaiseLevel(ctx, level)

@@ -44,7 +44,7 @@ func AddNote(ctx context.Context, s *store.Store, kind till.SubjectKind, n store
 		return err
 	}
 	n.Text = text
-	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error { return addNote(ctx, tx, kind, &n) })
+	_, err = store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error { return addNote(ctx, tx, kind, &n) })
 	return err
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"till"
-	"till/internal/seal"
+	"till/internal/loop"
 	"till/store"
 )
 
@@ -21,19 +21,6 @@ const (
 	phoneInterval = time.Minute
 	phoneAfter    = 5 * time.Minute
 )
-
-// phoneLabel separates this key from other keys that are derived from the
-// installation's secret.
-const phoneLabel = "till phone index v1"
-
-// PhoneKey returns the key of an installation's index of phones.
-func PhoneKey(secret []byte) (store.PhoneKey, error) {
-	key, err := seal.Key(secret, phoneLabel)
-	if err != nil {
-		return nil, fmt.Errorf("phone index: %w", err)
-	}
-	return key, nil
-}
 
 // IndexPhones adds payments and payouts that were made before a time to the index
 // of phones, in small background commits, and returns how many there were.
@@ -114,7 +101,7 @@ var lastID = till.ID{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 
 // RunPhones fills the index of phones until ctx ends, about once a minute.
 func RunPhones(ctx context.Context, s *store.Store, key store.PhoneKey, log *slog.Logger) {
-	runInBackground(ctx, log, "index phones", phoneInterval, func(ctx context.Context) error {
+	loop.RunLogged(ctx, log, "index phones", phoneInterval, func(ctx context.Context) error {
 		_, err := IndexPhones(ctx, s, key, s.Now().Add(-phoneAfter))
 		return err
 	})

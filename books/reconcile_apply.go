@@ -193,7 +193,7 @@ func (x *applier) reject(line uint32, id till.ID, why error) {
 // the same statement opened before is not opened again, even if it was closed.
 func (x *applier) openCases(ctx context.Context, batch []planned) error {
 	var opened, known int64
-	_, err := retryUnknown(ctx, x.s.UpdateBackground, func(tx *store.Tx, _ bool) (err error) {
+	_, err := store.RetryUnknown(ctx, x.s.UpdateBackground, func(tx *store.Tx, _ bool) (err error) {
 		opened, known, err = x.openCasesIn(ctx, tx, batch)
 		return err
 	})

@@ -27,7 +27,7 @@ func NoteStatement(ctx context.Context, s *store.Store, connection string, r *Re
 			sums = append(sums, store.StatementSum{Class: string(sum.Class), Currency: sum.Currency, Count: min(sum.Count, left[sum.Class]), Minor: apart(&sum.Operator, &sum.Ours)})
 		}
 	}
-	_, err := retryUnknown(ctx, s.UpdateBackground, func(tx *store.Tx, _ bool) error {
+	_, err := store.RetryUnknown(ctx, s.UpdateBackground, func(tx *store.Tx, _ bool) error {
 		return tx.SaveStatement(ctx, connection, r.From, r.To, sums)
 	})
 	return err

@@ -147,7 +147,7 @@ func (x *applier) recordStrays(ctx context.Context, batch []planned) error {
 
 // recordStray records a line's stray, or confirms the open one.
 func (x *applier) recordStray(ctx context.Context, s *store.Stray) (changed bool, err error) {
-	again, err := retryUnknown(ctx, x.s.UpdateBackground, func(tx *store.Tx, _ bool) error {
+	again, err := store.RetryUnknown(ctx, x.s.UpdateBackground, func(tx *store.Tx, _ bool) error {
 		changed = false
 		found, err := tx.FindStrays(ctx, []store.StrayKey{s.Key()})
 		if err != nil {

@@ -141,14 +141,14 @@ func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, erro
 	}
 	if len(u.Restores) > 0 {
 		// The audit rows come first: an interrupted release has them twice, not never.
-		err = eachPage(ctx, s, func(clients []till.ID) error {
-			return s.UpdateBackground(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, by, "restored.release", "") })
+		err = s.EachPageOfClients(ctx, func(clients []till.ID) error {
+			return s.UpdateBackground(ctx, func(tx *store.Tx) error { return store.AuditClients(ctx, tx, clients, by, "restored.release", "") })
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
+	_, err = store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
 		if err := tx.ReleasePayouts(ctx, store.EveryClient, store.HoldRestored); err != nil {
 			return err
 		}

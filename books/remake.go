@@ -87,7 +87,7 @@ type remaker struct {
 func Remake(ctx context.Context, s *store.Store, r RemakeRequest) (*RemakeResult, error) {
 	m := &remaker{RemakeRequest: r, s: s, keys: keysOf(r.Secret), out: &RemakeResult{}, lost: map[lostKey]till.ID{}}
 	var err error
-	if m.phones, err = PhoneKey(r.Secret); err != nil {
+	if m.phones, err = store.NewPhoneKey(r.Secret); err != nil {
 		return nil, err
 	}
 	err = s.View(ctx, func(tx *store.Tx) error {
@@ -206,7 +206,7 @@ func (m *remaker) makeAll(ctx context.Context) error {
 		// A record may be there twice, if a write was repeated.
 		slice = slices.CompactFunc(sortedByID(slice), func(a, b *journal.Record) bool { return a.Row.Ref == b.Row.Ref })
 		var made []*journal.Record
-		_, err := retryUnknown(ctx, m.s.UpdateBackground, func(tx *store.Tx, _ bool) (err error) {
+		_, err := store.RetryUnknown(ctx, m.s.UpdateBackground, func(tx *store.Tx, _ bool) (err error) {
 			m.clients = 0
 			made, err = m.makeSlice(ctx, tx, slice)
 			return err

@@ -196,7 +196,7 @@ func TestLostCreatesAreMadeAgain(t *testing.T) {
 		if _, err := books.Release(ctx, d.back, "Awa"); err != nil {
 			t.Error(err)
 		}
-		phones, err := books.PhoneKey(testSecret)
+		phones, err := store.NewPhoneKey(testSecret)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ const repairSlice = 1000
 // BrokenWallets returns the wallets whose balance, last sequence, reserve or debt is not
 // what immutable rows say: their lines, the open payouts, and the entries.
 func BrokenWallets(ctx context.Context, s *store.Store) (out []*WalletRepair, err error) {
-	err = eachPage(ctx, s, func(clients []till.ID) error {
+	err = s.EachPageOfClients(ctx, func(clients []till.ID) error {
 		for _, client := range clients {
 			err := s.View(ctx, func(tx *store.Tx) error {
 				wallets, err := tx.Wallets(ctx, client)
@@ -108,7 +108,7 @@ func wrongLines(ctx context.Context, tx *store.Tx, w *ledger.Wallet) (string, er
 // writes that into the client's audit log. What waits for it is due at once.
 func RepairWallet(ctx context.Context, s *store.Store, shown *WalletRepair, by string) error {
 	client := shown.Was.ClientID
-	_, err := retryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
+	_, err := store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
 		heads, err := tx.LockHeads(ctx, []till.ID{client})
 		if err != nil {
 			return err

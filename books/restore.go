@@ -12,8 +12,7 @@ import (
 
 // Limits of one commit of MarkRestored and Release.
 const (
-	restoredClients = 100 // audit logs
-	restoredSteps   = 200 // steps
+	restoredSteps = 200 // steps
 )
 
 // RestoreRequest is what a person says about a restored database.
@@ -56,14 +55,14 @@ var errNeverStarted = errors.New("the database has not been started yet: there i
 func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*RestoreResult, error) {
 	out := &RestoreResult{}
 	// A second run continues the restore that the first has begun.
-	_, err := retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error { return out.begin(ctx, tx, r) })
+	_, err := store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error { return out.begin(ctx, tx, r) })
 	if err != nil {
 		return nil, err
 	}
 	keys := keysOf(r.Secret)
 	detail := fmt.Sprintf("log %s; lost from %s", out.LogID, out.LostFrom)
 	err = s.Update(ctx, func(tx *store.Tx) error {
-		if err := auditClients(ctx, tx, []till.ID{till.House}, r.By, actionRestored, detail); err != nil {
+		if err := store.AuditClients(ctx, tx, []till.ID{till.House}, r.By, actionRestored, detail); err != nil {
 			return err
 		}
 		return tx.EndAllAccess(ctx)
@@ -71,13 +70,13 @@ func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*Resto
 	if err != nil {
 		return out, err
 	}
-	err = eachPage(ctx, s, func(clients []till.ID) error {
+	err = s.EachPageOfClients(ctx, func(clients []till.ID) error {
 		for _, client := range clients {
 			if err := out.mark(ctx, s, client, keys); err != nil {
 				return err
 			}
 		}
-		return s.UpdateBackground(ctx, func(tx *store.Tx) error { return auditClients(ctx, tx, clients, r.By, actionRestored, detail) })
+		return s.UpdateBackground(ctx, func(tx *store.Tx) error { return store.AuditClients(ctx, tx, clients, r.By, actionRestored, detail) })
 	})
 	if err != nil || !r.KeysReviewed {
 		return out, err
@@ -207,42 +206,4 @@ func subjectsOf(ctx context.Context, tx *store.Tx, steps []*store.Step) (map[til
 		rows[ref.ID] = p.Subject()
 	}
 	return rows, nil
-}
-
-// eachPage calls f with the ids of all clients, a page at a time.
-func eachPage(ctx context.Context, s *store.Store, f func(clients []till.ID) error) error {
-	for after := (till.ID{}); ; {
-		var clients []till.ID
-		err := s.View(ctx, func(tx *store.Tx) error {
-			clients = nil
-			page, err := tx.Clients(ctx, after, restoredClients)
-			for _, c := range page {
-				clients = append(clients, c.ID)
-			}
-			return err
-		})
-		if err != nil || len(clients) == 0 {
-			return err
-		}
-		after = clients[len(clients)-1]
-		if err := f(clients); err != nil {
-			return err
-		}
-	}
-}
-
-// auditClients adds one row to the audit logs of some clients.
-func auditClients(ctx context.Context, tx *store.Tx, clients []till.ID, by, action, detail string) error {
-	heads, err := tx.LockLogs(ctx, clients)
-	if err != nil {
-		return err
-	}
-	rows := make([]*store.AuditRow, 0, len(heads))
-	for _, h := range heads {
-		rows = append(rows, &store.AuditRow{ClientID: h.ClientID, Sequence: h.NextAudit(), At: h.NextTime(), Actor: by, Action: action, Detail: detail})
-	}
-	if err := tx.InsertAudit(ctx, rows); err != nil {
-		return err
-	}
-	return tx.SaveHeads(ctx, heads)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"till"
+	"till/internal/loop"
 	"till/store"
 )
 
@@ -68,7 +69,7 @@ func RollUp(ctx context.Context, s *store.Store, until till.Time) (int, error) {
 // changed.
 func RunRollUp(ctx context.Context, s *store.Store, log *slog.Logger) {
 	old, mixed := false, false // whether hours from before this process are done
-	runInBackground(ctx, log, "fold tallies into counters", rollUpInterval, func(ctx context.Context) error {
+	loop.RunLogged(ctx, log, "fold tallies into counters", rollUpInterval, func(ctx context.Context) error {
 		failed := SplitHours(ctx, s)
 		if !mixed {
 			err := FillMixedHours(ctx, s)

@@ -112,7 +112,7 @@ func dropInvalid(s *store.Stray) {
 
 // insertStray stores a stray, unless too many are open.
 func insertStray(ctx context.Context, s *store.Store, stray *store.Stray) (fresh bool, err error) {
-	again, err := retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
+	again, err := store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
 		open, err := tx.OpenStrays(ctx, stray.Connection, MaxStrays)
 		if err != nil {
 			return err
@@ -227,7 +227,7 @@ func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []stor
 // committed while the stray was written did not see the stray; this sees the
 // credit.
 func closeIfBooked(ctx context.Context, s *store.Store, id till.ID, clients []till.ID) (closed *store.Stray, open *foundSubject, err error) {
-	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
+	_, err = store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
 		closed, open = nil, nil
 		stray, err := tx.Stray(ctx, id)
 		if err != nil || stray == nil || stray.Why != "" {

@@ -99,7 +99,7 @@ func AttributeStray(ctx context.Context, s *store.Store, a Attribution) (Attribu
 		return AttributeResult{}, till.Errorf(till.CodeValidationFailed, "its %s %s is here and not decided: it will have the money, or resolve it with evidence", open.kind, open.Ref.ID)
 	}
 	var done AttributeResult
-	again, err := retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) (err error) { done, err = attribute(ctx, tx, a); return err })
+	again, err := store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) (err error) { done, err = attribute(ctx, tx, a); return err })
 	if again && err == nil {
 		done.Before = false // the first run made it: nobody else attributed it at the same moment
 	}
@@ -217,7 +217,7 @@ func CloseForeignStray(ctx context.Context, s *store.Store, id till.ID, act Case
 	if act.By == "" || act.Reason == "" {
 		return nil, till.Errorf(till.CodeValidationFailed, "whoever closes a stray gives a name and a reason")
 	}
-	_, err = retryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
+	_, err = store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
 		out, err = tx.Stray(ctx, id)
 		switch {
 		case err != nil:

@@ -199,7 +199,7 @@ func (s *Server) openSandbox(ctx context.Context) (err error) {
 
 // build connects the parts.
 func (s *Server) build(context.Context) (err error) {
-	if s.phoneKey, err = books.PhoneKey(s.secret); err != nil {
+	if s.phoneKey, err = store.NewPhoneKey(s.secret); err != nil {
 		return err
 	}
 	if s.sealKey, err = books.ChainKey(s.secret); err != nil {

@@ -371,3 +371,19 @@ func writeTexts(h hash.Hash, texts ...string) {
 		h.Write([]byte(text))
 	}
 }
+
+// AuditClients adds one row to the audit logs of some clients.
+func AuditClients(ctx context.Context, tx *Tx, clients []till.ID, by, action, detail string) error {
+	heads, err := tx.LockLogs(ctx, clients)
+	if err != nil {
+		return err
+	}
+	rows := make([]*AuditRow, 0, len(heads))
+	for _, h := range heads {
+		rows = append(rows, &AuditRow{ClientID: h.ClientID, Sequence: h.NextAudit(), At: h.NextTime(), Actor: by, Action: action, Detail: detail})
+	}
+	if err := tx.InsertAudit(ctx, rows); err != nil {
+		return err
+	}
+	return tx.SaveHeads(ctx, heads)
+}

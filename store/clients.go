@@ -210,6 +210,29 @@ func (tx *Tx) Clients(ctx context.Context, after till.ID, limit int) ([]*till.Cl
 	})
 }
 
+// EachPageOfClients calls f with the ids of all clients, a page at a time.
+func (s *Store) EachPageOfClients(ctx context.Context, f func(clients []till.ID) error) error {
+	const page = 100
+	for after := (till.ID{}); ; {
+		var clients []till.ID
+		err := s.View(ctx, func(tx *Tx) error {
+			clients = nil
+			rows, err := tx.Clients(ctx, after, page)
+			for _, c := range rows {
+				clients = append(clients, c.ID)
+			}
+			return err
+		})
+		if err != nil || len(clients) == 0 {
+			return err
+		}
+		after = clients[len(clients)-1]
+		if err := f(clients); err != nil {
+			return err
+		}
+	}
+}
+
 // EachClient calls f with each client, a page at a time, until f returns false.
 func (s *Store) EachClient(ctx context.Context, f func(c *till.Client) (more bool, err error)) error {
 	const page = 500

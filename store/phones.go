@@ -5,9 +5,11 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 
 	"till"
 	"till/internal/db"
+	"till/internal/seal"
 )
 
 // Payments have no index by phone: each create would pay for it. phone_index has 8 bytes of an HMAC
@@ -53,6 +55,19 @@ var selectByPhoneAfter = db.Define(db.SQL{Name: "phones.selectAfter",
 
 // PhoneKey is the key that phones are marked with in the index.
 type PhoneKey []byte
+
+// phoneLabel separates this key from other keys that are derived from the
+// installation's secret.
+const phoneLabel = "till phone index v1"
+
+// NewPhoneKey returns the key of an installation's index of phones.
+func NewPhoneKey(secret []byte) (PhoneKey, error) {
+	key, err := seal.Key(secret, phoneLabel)
+	if err != nil {
+		return nil, fmt.Errorf("phone index: %w", err)
+	}
+	return key, nil
+}
 
 // Mark returns what the index has of a phone. Two phones may have one mark.
 func (k PhoneKey) Mark(phone string) int64 {

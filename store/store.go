@@ -167,6 +167,18 @@ func (s *Store) updateOnce(ctx context.Context, p db.Priority, checkKeys bool, f
 // a while.
 const checkKeysFor = time.Second
 
+// RetryUnknown runs f in a write transaction, by Store.Update or its like. If
+// the outcome of the commit is unknown, it runs f once more, with again set: f
+// must then adopt what the first run may have left. It reports whether there was
+// a second run.
+func RetryUnknown(ctx context.Context, update func(context.Context, func(tx *Tx) error) error, f func(tx *Tx, again bool) error) (again bool, err error) {
+	err = update(ctx, func(tx *Tx) error { return f(tx, false) })
+	if !errors.Is(err, ErrUnknownCommit) {
+		return false, err
+	}
+	return true, update(ctx, func(tx *Tx) error { return f(tx, true) })
+}
+
 // View runs f on one snapshot. f must not write, and may run twice.
 func (s *Store) View(ctx context.Context, f func(tx *Tx) error) error {
 	return s.db.View(ctx, func(inner *db.Tx) error { return f(&Tx{db: inner, s: s}) })

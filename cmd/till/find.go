@@ -46,7 +46,7 @@ A phone is looked up in an index under the installation's secret, from
 			if err != nil {
 				return err
 			}
-			if key, err = books.PhoneKey(secret); err != nil {
+			if key, err = store.NewPhoneKey(secret); err != nil {
 				return err
 			}
 		}

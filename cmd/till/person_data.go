@@ -46,7 +46,7 @@ The phone is looked up in an index under the installation's secret, from
 		if err != nil {
 			return err
 		}
-		key, err := books.PhoneKey(secret)
+		key, err := store.NewPhoneKey(secret)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,6 @@ import (
 
 	"till"
 	"till/account"
-	"till/books"
 	"till/collect"
 	"till/console/assets"
 	"till/internal/door"
@@ -119,7 +118,7 @@ func New(c Config, rooms Rooms) (*Console, error) {
 		r := &rooms.Phone[i]
 		k.mux.HandleFunc(r.Method+" "+PhonePrefix+r.Path, func(w http.ResponseWriter, q *http.Request) { k.serve(w, q, r) })
 	}
-	if k.Marks, err = books.PhoneKey(c.Secret); err != nil {
+	if k.Marks, err = store.NewPhoneKey(c.Secret); err != nil {
 		return nil, err
 	}
 	for _, group := range rooms.Menu {

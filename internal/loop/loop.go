@@ -89,6 +89,22 @@ func Run(ctx context.Context, o Options) {
 	}
 }
 
+// RunLogged runs a step at an interval until ctx ends. Its errors and panics are logged
+// under what the step does.
+func RunLogged(ctx context.Context, log *slog.Logger, what string, interval time.Duration, step func(context.Context) error) {
+	Run(ctx, Options{
+		Interval: interval,
+		Jitter:   0.1,
+		Step: func(ctx context.Context) time.Duration {
+			if err := step(ctx); err != nil && ctx.Err() == nil {
+				log.Error(what, "error", err)
+			}
+			return -1
+		},
+		OnPanic: func(v any) { log.Error(what, "panic", v, "stack", string(debug.Stack())) },
+	})
+}
+
 // dropClosed drops a closed Wake, which would otherwise wake for ever.
 func (o *Options) dropClosed(open bool) {
 	if !open {
