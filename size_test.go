@@ -19,8 +19,8 @@ const (
 
 // stillOver are packages, types and functions that are larger than the limits.
 var stillOver = map[string]int{
-	"store files": 74,
-	"books files": 58, "cmd/till files": 58,
+	"store files":      74,
+	"books files":      58,
 	"store.Tx methods": 469, "people.People methods": 115, "api.exchange methods": 108,
 	"cmd/till.newDev lines": 92, "cmd/till.newMigrate lines": 87, "cmd/till.serveOf lines": 93,
 }

@@ -36,7 +36,7 @@ stops money, 2 if the check failed.`,
 	cli.AddDatabase(cmd, &setup.Database)
 	cmd.Flags().StringVar(&setup.SecretFile, "secret-file", "", "the file of the installation's secret, to check that it fits the database")
 	cmd.Flags().StringVar(&setup.Listen, "listen", "", "the address that 'till serve' listens on, to check who can reach it")
-	addOperatorFlags(cmd, &setup.Config, &setup.BaseURL)
+	cli.AddOperatorFlags(cmd, &setup.Config, &setup.BaseURL)
 	f := cmd.Flags()
 	f.StringVar(&b.path, "bundle", "", "a file to write, a tar.gz for whoever helps (default none)")
 	f.StringVar(&setup.Certificate, "tls-cert", "", "the certificate that 'till serve' or a proxy is given, to check when it ends (default the running server's)")

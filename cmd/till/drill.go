@@ -10,6 +10,7 @@ import (
 
 	"till/backup"
 	"till/cmd/till/internal/cli"
+	"till/cmd/till/internal/money"
 	"till/store"
 )
 
@@ -123,7 +124,7 @@ func (d *drillFlags) print(cmd *cobra.Command, name string, done *backup.Drill) 
 	}
 	cli.Printf(w, "%s of %s was restored in %s and verified in %s: %s, %s, %s.\n", name, m.TakenAt, tenths(done.Restoring), tenths(done.Verifying),
 		cli.Count(report.Payments, "payment", "payments"), cli.Count(report.Payouts, "payout", "payouts"), cli.Count(report.Heads, "audit head found again", "audit heads found again"))
-	if err := printReport(w, report, true, false); err != nil {
+	if err := money.PrintReport(w, report, true, false); err != nil {
 		return err
 	}
 	if !report.Clean() {

@@ -22,6 +22,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/cmd/till/internal/money"
 	"till/provider/sandbox"
 	"till/store"
 )
@@ -310,7 +311,7 @@ func (k *killing) verify() {
 		k.t.Fatal(err)
 	}
 	defer s.Close()
-	key, err := auditKey(ctx, s, k.database, "")
+	key, err := money.AuditKey(ctx, s, k.database, "")
 	if err != nil {
 		k.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"till"
 	"till/cmd/till/internal/cli"
+	"till/cmd/till/internal/money"
 	"till/config"
 	"till/internal/escape"
 	"till/internal/system"
@@ -84,12 +85,12 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPerson(), newPayment(), newPayout(), newPayouts(), newAdjust(), newCases(), newStrays(), newWebhook(), newAudit(),
-		newStatement(), newVerify(), newReport(), newStatus(), newReconcile(), newConnections(), newSimulate(), newDoctor(), newRestored(), newBench(),
+	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPerson(), money.NewPayment(), money.NewPayout(), money.NewPayouts(), money.NewAdjust(), money.NewCases(), money.NewStrays(), newWebhook(), money.NewAudit(),
+		money.NewStatement(), money.NewVerify(), money.NewReport(), newStatus(), money.NewReconcile(), money.NewConnections(), newSimulate(), newDoctor(), newRestored(), newBench(),
 		newProxy(), newListen(), newTrigger(), newMigrate(), newLevel(), newSecret(), newVersion())
 	root.AddCommand(newBackup(), newRestore(), newDrill(), newHealth(), newTop())
 	root.AddCommand(newPersonData())
-	root.AddCommand(newErase(), newRepair())
+	root.AddCommand(newErase(), money.NewRepair())
 	group(root)
 	return root
 }

@@ -17,6 +17,7 @@ import (
 	"till"
 	"till/account"
 	"till/cmd/till/internal/cli"
+	"till/cmd/till/internal/money"
 	"till/doctor"
 	"till/operators"
 	"till/provider"
@@ -240,9 +241,9 @@ func list(t *testing.T, o *operators.Source) {
 			!strings.HasPrefix(list[0].CallbackURL, o.BaseURL+"/callbacks/kiosk/") {
 			t.Errorf("got %+v", list)
 		}
-		cmd := newConnections()
+		cmd := money.NewConnections()
 		cmd.SetOut(io.Discard)
-		return errors.Join(printConnections(&cli.Call{Command: cmd}, list), printConnections(&cli.Call{Command: cmd, JSON: true}, list))
+		return errors.Join(money.PrintConnections(&cli.Call{Command: cmd}, list), money.PrintConnections(&cli.Call{Command: cmd, JSON: true}, list))
 	})
 	if err != nil {
 		t.Error(err)

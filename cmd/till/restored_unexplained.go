@@ -10,6 +10,7 @@ import (
 
 	"till/books"
 	"till/cmd/till/internal/cli"
+	"till/cmd/till/internal/money"
 	"till/store"
 )
 
@@ -159,7 +160,7 @@ func listUnexplained(w io.Writer, u *books.Unexplained) error {
 			}
 		}
 		for _, s := range u.Strays[:min(len(u.Strays), shownUnexplained)] {
-			row("stray of "+s.Connection, s.ID, cli.OrDash(cli.IDOrNull(s.Client)), moneyText(cli.MoneyOrNull(s.Amount)), claimText(s)+"; "+identifiersText(s))
+			row("stray of "+s.Connection, s.ID, cli.OrDash(cli.IDOrNull(s.Client)), moneyText(cli.MoneyOrNull(s.Amount)), money.ClaimText(s)+"; "+money.IdentifiersText(s))
 		}
 		for _, c := range u.Cases[:min(len(u.Cases), shownUnexplained)] {
 			row("case "+c.Kind, c.ID, c.ClientID, "-", c.Detail)
@@ -168,8 +169,8 @@ func listUnexplained(w io.Writer, u *books.Unexplained) error {
 }
 
 func (r *restoredFlags) unexplainedObject(u *books.Unexplained) cli.Object {
-	return cli.Object{"cases", cli.Objects(u.Cases, caseObject), "payments", cli.Objects(u.Payments, undecidedObject), "payouts", cli.Objects(u.Payouts, undecidedObject),
-		"released", r.release, "restores", cli.Objects(u.Restores, restoreObject), "strays", cli.Objects(u.Strays, strayObject), "sums", sumsOf(u)}
+	return cli.Object{"cases", cli.Objects(u.Cases, money.CaseObject), "payments", cli.Objects(u.Payments, undecidedObject), "payouts", cli.Objects(u.Payouts, undecidedObject),
+		"released", r.release, "restores", cli.Objects(u.Restores, restoreObject), "strays", cli.Objects(u.Strays, money.StrayObject), "sums", sumsOf(u)}
 }
 
 func restoreObject(x *store.Restore) cli.Object {

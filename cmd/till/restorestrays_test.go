@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"till/books"
+	"till/cmd/till/internal/money"
 	"till/provider/simulator"
 	"till/store"
 )
@@ -82,7 +83,7 @@ func (r *restoration) attributeStrays() {
 		}
 	}
 	if left := r.strays(); len(left) > 0 {
-		r.t.Errorf("%d strays are nobody's, such as %s of %s: %s", len(left), left[0].ID, left[0].Connection, identifiersText(left[0]))
+		r.t.Errorf("%d strays are nobody's, such as %s of %s: %s", len(left), left[0].ID, left[0].Connection, money.IdentifiersText(left[0]))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"till"
 	"till/books"
 	"till/cmd/till/internal/cli"
+	"till/cmd/till/internal/money"
 	"till/ledger"
 	"till/provider/airtel"
 	"till/provider/mpesa"
@@ -318,7 +319,7 @@ func (d *lostDay) await(what string, done func() bool) {
 	for end := time.Now().Add(waitTimeout); !done(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			for _, s := range d.strays(store.StrayFilter{All: true}) {
-				d.t.Logf("%s %s, %s: %s %s", s.Connection, identifiersText(s), claimText(s), s.Why, s.Settled)
+				d.t.Logf("%s %s, %s: %s %s", s.Connection, money.IdentifiersText(s), money.ClaimText(s), s.Why, s.Settled)
 			}
 			d.t.Fatalf("never: %s", what)
 		}
@@ -384,7 +385,7 @@ func (d *lostDay) attributeAll() {
 	for _, s := range d.open() {
 		e, found := d.booked(s)
 		if !found {
-			d.t.Fatalf("no operator has the money of %+v", strayObject(s))
+			d.t.Fatalf("no operator has the money of %+v", money.StrayObject(s))
 		}
 		args := []string{"strays", "attribute", s.ID.String(), "--database", d.backup.database, "--client", d.client.client.String(), "--by", "Anne Ndala",
 			"--evidence", evidence, "--amount", d.minor(&e), "--currency", e.Currency, "--json"}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"till/books"
 	"till/store"
 )
@@ -45,3 +47,9 @@ func noConnection(ctx context.Context, tx *store.Tx, name string) error {
 const DefaultListen = "127.0.0.1:8080"
 
 const ConfigUsage = "the TOML file of connections and routes (default none)"
+
+// AddOperatorFlags adds --config and --base-url.
+func AddOperatorFlags(cmd *cobra.Command, configFile, baseURL *string) {
+	cmd.Flags().StringVar(configFile, "config", "", ConfigUsage)
+	cmd.Flags().StringVar(baseURL, "base-url", "", "the URL at which operators reach the API, ending in /v1, as for 'till serve'")
+}

@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"encoding/json"
@@ -103,7 +103,7 @@ func subjectDetailObject(f *books.CaseDetail) cli.Object {
 	if all := submissionReferences(f.Attempts); len(all) > 0 {
 		sent = all[len(all)-1]
 	}
-	out := cli.Object{"attempts", cli.Objects(f.Attempts, attemptObject), "cases", cli.Objects(f.Others, caseObject), "client_id", f.ClientID, "held_at", f.HeldAt,
+	out := cli.Object{"attempts", cli.Objects(f.Attempts, attemptObject), "cases", cli.Objects(f.Others, CaseObject), "client_id", f.ClientID, "held_at", f.HeldAt,
 		"operator_request_id", cli.OrNull(f.Handle), "owed", cli.Objects(f.Owed, owingObject)}
 	if f.Payment != nil {
 		out = out.With("payment", json.RawMessage(f.Payment.AppendJSON(nil)))

@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"till/store"
 )
 
-func newReport() *cobra.Command {
+func NewReport() *cobra.Command {
 	var day, zone, client string
 	var test bool
 	cmd := &cobra.Command{

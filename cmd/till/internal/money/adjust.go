@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 // maxReason is the longest reason of an adjustment, in characters.
 const maxReason = 255
 
-func newAdjust() *cobra.Command {
+func NewAdjust() *cobra.Command {
 	var currency, amount, id string
 	var a books.Adjustment
 	cmd := &cobra.Command{

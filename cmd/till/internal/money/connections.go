@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"till/store"
 )
 
-func newConnections() *cobra.Command {
+func NewConnections() *cobra.Command {
 	var source operators.Source
 	cmd := &cobra.Command{
 		Use:     "connections",
@@ -26,21 +26,15 @@ never used, and the addresses that operators call back.`,
 		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&source.SecretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
-	addOperatorFlags(cmd, &source.Config, &source.BaseURL)
+	cli.AddOperatorFlags(cmd, &source.Config, &source.BaseURL)
 	return cli.OnDatabase(cmd, func(c *cli.Call) error {
 		source.Database = c.Database
 		list, err := operators.ListConnections(c.Context(), c.Store, &source)
 		if err != nil {
 			return err
 		}
-		return printConnections(c, list)
+		return PrintConnections(c, list)
 	})
-}
-
-// addOperatorFlags adds --config and --base-url.
-func addOperatorFlags(cmd *cobra.Command, configFile, baseURL *string) {
-	cmd.Flags().StringVar(configFile, "config", "", cli.ConfigUsage)
-	cmd.Flags().StringVar(baseURL, "base-url", "", "the URL at which operators reach the API, ending in /v1, as for 'till serve'")
 }
 
 // connectionObject is a connection. Its operator is null where no configuration was read.
@@ -82,7 +76,7 @@ var connectionColumns = cli.Columns[*operators.ConnectionStatus]{
 	},
 }
 
-func printConnections(c *cli.Call, list []*operators.ConnectionStatus) error {
+func PrintConnections(c *cli.Call, list []*operators.ConnectionStatus) error {
 	err := cli.List(c, list, connectionObject, connectionColumns)
 	for _, x := range list {
 		if err == nil && !c.JSON && x.CallbackURL != "" {

@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"till/store"
 )
 
-func newStrays() *cobra.Command {
+func NewStrays() *cobra.Command {
 	var f store.StrayFilter
 	cmd := &cobra.Command{
 		Use:     "strays",
@@ -51,7 +51,7 @@ the adjustment back.`,
 		if len(strays) == f.Limit {
 			c.Note("%s shown; there may be more: --limit, or close some", cli.Count(f.Limit, "stray is", "strays are"))
 		}
-		return cli.List(c, strays, strayObject, strayColumns)
+		return cli.List(c, strays, StrayObject, strayColumns)
 	})
 }
 
@@ -64,8 +64,8 @@ func reportStrays(c *cli.Call) error {
 	return err
 }
 
-// strayObject is a stray as commands print it. The evidence is its SHA-256.
-func strayObject(s *store.Stray) cli.Object {
+// StrayObject is a stray as commands print it. The evidence is its SHA-256.
+func StrayObject(s *store.Stray) cli.Object {
 	var amount any
 	if s.Amount.Currency != "" {
 		amount = s.Amount.Value()
@@ -77,8 +77,8 @@ func strayObject(s *store.Stray) cli.Object {
 		"evidence", s.Evidence, "owner_id", s.Owner, "attributed_to", s.Given, "settled_id", s.Settled, "taken_back", s.TakenBack}
 }
 
-// claimText says what is claimed and what is confirmed.
-func claimText(s *store.Stray) string {
+// ClaimText says what is claimed and what is confirmed.
+func ClaimText(s *store.Stray) string {
 	amount := "an amount that is not said"
 	if s.Amount.Currency != "" {
 		amount = s.Amount.Value() + " " + s.Amount.Currency
@@ -92,8 +92,8 @@ func claimText(s *store.Stray) string {
 	return amount + ", claimed: " + s.Claimed
 }
 
-// identifiersText lists the reference, id and receipt of a stray.
-func identifiersText(s *store.Stray) string {
+// IdentifiersText lists the reference, id and receipt of a stray.
+func IdentifiersText(s *store.Stray) string {
 	var out []string
 	for _, n := range []struct {
 		word  string
@@ -110,7 +110,7 @@ var strayColumns = cli.Columns[*store.Stray]{
 	None:  "There are no strays.",
 	Heads: []any{"STRAY", "SEEN", "CONNECTION", "WAY", "MONEY", "CLIENT", "CLOSED", "NAMES"},
 	Row: func(s *store.Stray) []any {
-		return []any{s.ID, s.SeenAt, s.Connection, cli.OrNull(s.Direction), claimText(s), s.Client, cli.OrNull(s.Why), identifiersText(s)}
+		return []any{s.ID, s.SeenAt, s.Connection, cli.OrNull(s.Direction), ClaimText(s), s.Client, cli.OrNull(s.Why), IdentifiersText(s)}
 	},
 }
 
@@ -150,14 +150,14 @@ before you decide whose money it is.`,
 }
 
 func printStray(c *cli.Call, s *store.Stray, body []byte) error {
-	return c.Show(strayObject(s).With("body", cli.OrNull(string(body))), func(w io.Writer) error {
+	return c.Show(StrayObject(s).With("body", cli.OrNull(string(body))), func(w io.Writer) error {
 		err := cli.Table(w, func(row func(...any)) {
 			row("stray", s.ID)
 			row("seen", s.SeenAt, "by a "+s.Source)
 			row("connection", s.Connection)
 			row("way", cli.OrNull(s.Direction))
-			row("money", claimText(s))
-			row("names", identifiersText(s))
+			row("money", ClaimText(s))
+			row("names", IdentifiersText(s))
 			row("client", s.Client)
 			row("confirmed", cli.OrNull(s.Confirmed))
 			row("closed", cli.OrNull(s.Why), s.ClosedAt, cli.OrNull(s.ClosedBy), cli.OrNull(s.Reason))
@@ -228,7 +228,7 @@ func printAttributed(c *cli.Call, a *books.AttributeResult) error {
 	if a.Before {
 		what = "was attributed before, nothing was done now"
 	}
-	return c.Say(strayObject(a.Stray).With("made_before", a.Before, "balance", cli.Minor(a.Wallet.Balance), "owed", cli.Minor(a.Wallet.Owed)),
+	return c.Say(StrayObject(a.Stray).With("made_before", a.Before, "balance", cli.Minor(a.Wallet.Balance), "owed", cli.Minor(a.Wallet.Owed)),
 		"stray %s of %s %s: %s\nbalance %d %s, owed %d\n", a.ID, a.Amount.Value(), a.Amount.Currency, what, a.Wallet.Balance, a.Amount.Currency, a.Wallet.Owed)
 }
 
@@ -249,6 +249,6 @@ same operator account.`,
 		if err != nil {
 			return err
 		}
-		return c.Say(strayObject(stray), "stray %s: closed, not ours\n", stray.ID)
+		return c.Say(StrayObject(stray), "stray %s: closed, not ours\n", stray.ID)
 	})
 }

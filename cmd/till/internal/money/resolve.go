@@ -1,13 +1,13 @@
-package main
+package money
 
 import (
 	"errors"
 	"fmt"
 	"slices"
-	"till"
 
 	"github.com/spf13/cobra"
 
+	"till"
 	"till/cmd/till/internal/cli"
 	"till/engine"
 	"till/store"

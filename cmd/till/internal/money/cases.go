@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"till/webhook"
 )
 
-func newCases() *cobra.Command {
+func NewCases() *cobra.Command {
 	var f store.CaseFilter
 	var after string
 	cmd := &cobra.Command{
@@ -59,7 +59,7 @@ connection are printed first; with --json they are in 'till connections'.`,
 		if err := reportStrays(c); err != nil {
 			return err
 		}
-		return cli.List(c, cases, caseObject, caseColumns)
+		return cli.List(c, cases, CaseObject, caseColumns)
 	})
 }
 
@@ -87,9 +87,9 @@ func findAfter(c *cli.Call, text string, f *store.CaseFilter) error {
 	})
 }
 
-// caseObject is a case as commands print it: with the payment or payout that it is about, or
+// CaseObject is a case as commands print it: with the payment or payout that it is about, or
 // none if it is about an endpoint. The evidence is its SHA-256.
-func caseObject(x *store.Case) cli.Object {
+func CaseObject(x *store.Case) cli.Object {
 	var payment, payout any
 	switch {
 	case x.Payout:
@@ -165,6 +165,6 @@ If the cause of the case is still there, the case opens again.`,
 		if f.RemainingCause != "" {
 			c.Note("the cause still stands: %s", f.RemainingCause)
 		}
-		return c.Say(caseObject(f.Case).With("cause_stands", cli.OrNull(f.RemainingCause)), "case %s: closed\n", f.ID)
+		return c.Say(CaseObject(f.Case).With("cause_stands", cli.OrNull(f.RemainingCause)), "case %s: closed\n", f.ID)
 	})
 }

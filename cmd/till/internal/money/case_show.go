@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"encoding/json"
@@ -89,9 +89,9 @@ func caseDetailObject(f *books.CaseDetail) cli.Object {
 	if f.Endpoint != nil {
 		endpoint = json.RawMessage(append(f.Endpoint.AppendJSON(nil), '}'))
 	}
-	return caseObject(f.Case).With("cause_stands", cli.OrNull(f.RemainingCause), "payment", payment, "payout", payout, "webhook_endpoint", endpoint,
+	return CaseObject(f.Case).With("cause_stands", cli.OrNull(f.RemainingCause), "payment", payment, "payout", payout, "webhook_endpoint", endpoint,
 		"attempts", cli.Objects(f.Attempts, attemptObject), "events", cli.Objects(f.Events, eventObject), "transactions", transactionsJSON(f.Transactions),
-		"put_aside", f.Suspended, "audit", cli.Objects(f.Audit, auditObject), "other_cases", cli.Objects(f.Others, caseObject))
+		"put_aside", f.Suspended, "audit", cli.Objects(f.Audit, auditObject), "other_cases", cli.Objects(f.Others, CaseObject))
 }
 
 func eventObject(e *store.EventRow) cli.Object {

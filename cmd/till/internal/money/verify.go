@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"till/store"
 )
 
-func newVerify() *cobra.Command {
+func NewVerify() *cobra.Command {
 	var database, secretFile, headsFile string
 	var tell, asJSON bool
 	cmd := &cobra.Command{
@@ -42,7 +42,7 @@ run, and the output says so. --audit-heads names a file with heads that were kep
 				if tell || bar.Terminal {
 					o.Progress = bar.At
 				}
-				if o.Key, err = auditKey(cmd.Context(), s, database, secretFile); err != nil {
+				if o.Key, err = AuditKey(cmd.Context(), s, database, secretFile); err != nil {
 					return err
 				}
 				if headsFile != "" {
@@ -59,7 +59,7 @@ run, and the output says so. --audit-heads names a file with heads that were kep
 				if err := books.NoteVerification(cmd.Context(), s, &report, began, o.Key != nil); err != nil {
 					cli.Printf(cmd.ErrOrStderr(), "till: the outcome was not noted: %v\n", err)
 				}
-				if err := printReport(cmd.OutOrStdout(), &report, o.Key != nil, asJSON); err != nil {
+				if err := PrintReport(cmd.OutOrStdout(), &report, o.Key != nil, asJSON); err != nil {
 					return err
 				}
 				if !report.Clean() {
@@ -77,9 +77,9 @@ run, and the output says so. --audit-heads names a file with heads that were kep
 	return cmd
 }
 
-// auditKey returns the key of the audit chains, nil if the secret is neither
+// AuditKey returns the key of the audit chains, nil if the secret is neither
 // named nor in its default place.
-func auditKey(ctx context.Context, s *store.Store, database, secretFile string) (store.ChainKey, error) {
+func AuditKey(ctx context.Context, s *store.Store, database, secretFile string) (store.ChainKey, error) {
 	if secretFile == "" && (store.IsPostgres(database) || !cli.Exists(secret.File(database))) {
 		return nil, nil
 	}
@@ -155,7 +155,7 @@ type problemJSON struct {
 	Detail    string  `json:"detail"`
 }
 
-func printReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
+func PrintReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 	if asJSON {
 		out := reportJSON{
 			Clean: r.Clean(), Clients: r.Clients, Payments: r.Payments, Payouts: r.Payouts, Events: r.Events, Endpoints: r.Endpoints, Wallets: r.Wallets,

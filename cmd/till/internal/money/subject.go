@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"context"
@@ -80,12 +80,12 @@ payout, whatever the wallet holds.`,
 	},
 }
 
-func newPayment() *cobra.Command {
+func NewPayment() *cobra.Command {
 	c := &paymentCommands
 	return cli.NewGroup("payment", "Find or show a payment, or end it on evidence", c.newFind(), c.newShow(), c.newResolve())
 }
 
-func newPayout() *cobra.Command {
+func NewPayout() *cobra.Command {
 	c := &payoutCommands
 	return cli.NewGroup("payout", "Find or show a payout, cancel it, or end it on evidence", c.newFind(), c.newShow(), newPayoutCancel(), c.newResolve())
 }

@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"till/store"
 )
 
-func newPayouts() *cobra.Command {
+func NewPayouts() *cobra.Command {
 	return cli.NewGroup("payouts", "Hold payouts, release them, and list those that wait", newPayoutsHold(), newPayoutsRelease(), newPayoutsHeld())
 }
 

@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"bufio"
@@ -14,7 +14,7 @@ import (
 	"till/store"
 )
 
-func newAudit() *cobra.Command {
+func NewAudit() *cobra.Command {
 	var client till.ID // unset: the house
 	var f books.AuditFilter
 	var span cli.Period

@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ import (
 	"till/store"
 )
 
-func newStatement() *cobra.Command {
+func NewStatement() *cobra.Command {
 	var client, format, currency, kind, output, database string
 	var span cli.Period
 	var newest, quiet, asJSON bool

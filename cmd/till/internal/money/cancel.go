@@ -1,10 +1,9 @@
-package main
+package money
 
 import (
-	"till"
-
 	"github.com/spf13/cobra"
 
+	"till"
 	"till/cmd/till/internal/cli"
 )
 

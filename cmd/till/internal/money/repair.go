@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"till/store"
 )
 
-func newRepair() *cobra.Command {
+func NewRepair() *cobra.Command {
 	return cli.NewGroup("repair", "Rebuild what rows that never change still say", newRepairWallets())
 }
 

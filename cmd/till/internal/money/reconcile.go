@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"errors"
@@ -34,7 +34,7 @@ type reconcileOptions struct {
 	asJSON                         bool
 }
 
-func newReconcile() *cobra.Command {
+func NewReconcile() *cobra.Command {
 	var o reconcileOptions
 	cmd := &cobra.Command{
 		Use:   "reconcile",
