@@ -21,10 +21,7 @@ import (
 )
 
 func newDev() *cobra.Command {
-	c := server.Config{Version: cli.VersionText(), Lease: stepLease}
-	var data, role, format, level, simulated, faults string
-	var asJSON, insecure, docs bool
-	var traces traceFlags
+	d := &dev{c: server.Config{Version: cli.VersionText(), Lease: stepLease}}
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Try the service on this machine",
@@ -43,74 +40,94 @@ that you see whether your program asks each customer once. The words are the fla
   till dev --operators simulated --data ./demo-data
   till dev --faults "lose-answers=20% slow=2s:5% status=503:3% seed=7"`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, _, err := newLog(cmd.ErrOrStderr(), format, level)
-			if err != nil {
-				return err
-			}
-			if err := chooseDevFiles(&c, &data, cmd.Flags().Changed("data")); err != nil {
-				return err
-			}
-			c.Role, c.Log, c.LoopbackOnly = server.Role(role), log, !insecure
-			c.NoDocs = !docs
-			if c.Trace, err = traces.config(); err != nil {
-				return err
-			}
-			c.WebhookAllow = append(c.WebhookAllow, webhook.Loopback...) // the receiver being written is on this machine
-			var played simulatorServers
-			if simulated != "" {
-				if played, err = simulateAll(cmd.Context(), simulated, data, simulations, operators.Builtin, &c); err != nil {
-					return err
-				}
-				defer played.end()
-				c.LiveDemoFile = filepath.Join(data, "live-demo-key.json")
-			}
-			front, err := newDevFront(faults, &c)
-			if err != nil {
-				return err
-			}
-			s, err := server.New(cmd.Context(), c)
-			if err != nil {
-				return err
-			}
-			var forget func()
-			err = played.begin(s.CallbackURL)
-			if err == nil {
-				err = front.begin(cmd, s.BaseURL(), asJSON)
-			}
-			if err == nil {
-				forget, err = tellAddress(data, s.BaseURL())
-			}
-			if err == nil {
-				defer forget()
-				err = announce(cmd.OutOrStdout(), s, front.address(s.BaseURL()), data, c.Database, asJSON)
-			}
-			if err != nil {
-				front.end()
-				s.Close()
-				return err
-			}
-			go boundMemory(cmd.Context())
-			return errors.Join(s.Run(cmd.Context()), front.end())
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return d.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&data, "data", "./till-data", "the folder that holds the data")
-	f.StringVar(&simulated, "operators", "", "'simulated' connects a live demo client to all simulated operators (default none)")
-	f.StringVar(&faults, "faults", "", "fail on purpose, as \"lose-answers=20% slow=2s:5%\" (default none)")
-	f.StringVar(&c.Listen, "listen", cli.DefaultListen, "address to serve the API on; port 0 takes a free one")
-	f.BoolVar(&insecure, "insecure-listen", false, "allow --listen on an address that other machines reach, in plain HTTP and with a demo key")
-	f.BoolVar(&docs, "docs", true, "serve the pages for developers at /docs/; --docs=false leaves them out")
-	f.StringVar(&c.Database, "database", "", cli.DatabaseUsage+" (default till.db in the data folder)")
-	f.StringVar(&c.SandboxPath, "sandbox", "", cli.SandboxUsage)
-	f.DurationVar(&c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")
-	f.StringVar(&role, "role", string(server.RoleAll), "all, api (serves requests only) or worker (calls operators only)")
-	f.Float64Var(&c.RateLimit, "rate-limit", defaultRateLimit, "requests per second for each client; 0 for no limit")
-	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
-	addWebhookFlags(cmd, &c)
-	addLogFlags(cmd, &format, &level, "warn")
-	traces.add(cmd)
+	f.StringVar(&d.data, "data", "./till-data", "the folder that holds the data")
+	f.StringVar(&d.simulated, "operators", "", "'simulated' connects a live demo client to all simulated operators (default none)")
+	f.StringVar(&d.faults, "faults", "", "fail on purpose, as \"lose-answers=20% slow=2s:5%\" (default none)")
+	f.StringVar(&d.c.Listen, "listen", cli.DefaultListen, "address to serve the API on; port 0 takes a free one")
+	f.BoolVar(&d.insecure, "insecure-listen", false, "allow --listen on an address that other machines reach, in plain HTTP and with a demo key")
+	f.BoolVar(&d.docs, "docs", true, "serve the pages for developers at /docs/; --docs=false leaves them out")
+	f.StringVar(&d.c.Database, "database", "", cli.DatabaseUsage+" (default till.db in the data folder)")
+	f.StringVar(&d.c.SandboxPath, "sandbox", "", cli.SandboxUsage)
+	f.DurationVar(&d.c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")
+	f.StringVar(&d.role, "role", string(server.RoleAll), "all, api (serves requests only) or worker (calls operators only)")
+	f.Float64Var(&d.c.RateLimit, "rate-limit", defaultRateLimit, "requests per second for each client; 0 for no limit")
+	f.BoolVar(&d.asJSON, "json", false, "print one line of JSON when ready")
+	addWebhookFlags(cmd, &d.c)
+	addLogFlags(cmd, &d.format, &d.level, "warn")
+	d.traces.add(cmd)
 	return cmd
+}
+
+// dev is a run of 'till dev'.
+type dev struct {
+	c                server.Config
+	data, role       string
+	format, level    string
+	simulated        string
+	faults           string
+	asJSON, insecure bool
+	docs             bool
+	traces           traceFlags
+}
+
+func (d *dev) run(cmd *cobra.Command) error {
+	if err := d.configure(cmd); err != nil {
+		return err
+	}
+	var played simulatorServers
+	if d.simulated != "" {
+		var err error
+		if played, err = simulateAll(cmd.Context(), d.simulated, d.data, simulations, operators.Builtin, &d.c); err != nil {
+			return err
+		}
+		defer played.end()
+		d.c.LiveDemoFile = filepath.Join(d.data, "live-demo-key.json")
+	}
+	front, err := newDevFront(d.faults, &d.c)
+	if err != nil {
+		return err
+	}
+	s, err := server.New(cmd.Context(), d.c)
+	if err != nil {
+		return err
+	}
+	var forget func()
+	err = played.begin(s.CallbackURL)
+	if err == nil {
+		err = front.begin(cmd, s.BaseURL(), d.asJSON)
+	}
+	if err == nil {
+		forget, err = tellAddress(d.data, s.BaseURL())
+	}
+	if err == nil {
+		defer forget()
+		err = announce(cmd.OutOrStdout(), s, front.address(s.BaseURL()), d.data, d.c.Database, d.asJSON)
+	}
+	if err != nil {
+		front.end()
+		s.Close()
+		return err
+	}
+	go boundMemory(cmd.Context())
+	return errors.Join(s.Run(cmd.Context()), front.end())
+}
+
+// configure completes the configuration from the flags.
+func (d *dev) configure(cmd *cobra.Command) error {
+	log, _, err := newLog(cmd.ErrOrStderr(), d.format, d.level)
+	if err != nil {
+		return err
+	}
+	if err := chooseDevFiles(&d.c, &d.data, cmd.Flags().Changed("data")); err != nil {
+		return err
+	}
+	d.c.Role, d.c.Log, d.c.LoopbackOnly, d.c.NoDocs = server.Role(d.role), log, !d.insecure, !d.docs
+	d.c.WebhookAllow = append(d.c.WebhookAllow, webhook.Loopback...) // the receiver being written is on this machine
+	d.c.Trace, err = d.traces.config()
+	return err
 }
 
 // chooseDevFiles sets where the database, the secret and the demo key are.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -10,9 +12,7 @@ import (
 )
 
 func newMigrate() *cobra.Command {
-	var database string
-	var asJSON, citus bool
-	var shards int
+	var m migration
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Bring a database's schema up to date",
@@ -28,71 +28,90 @@ instances may run.`,
 		Example: `  till migrate
   till migrate --citus --shards 64`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := cli.CheckFile(database); err != nil {
-				return err
-			}
-			if citus && !store.IsPostgres(database) {
-				return errors.New("--citus needs a PostgreSQL database")
-			}
-			s, err := store.Open(cmd.Context(), store.Config{Path: database, Readers: 1, PlainSQL: citus})
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, s.Close()) }()
-			w := cmd.OutOrStdout()
-			commands := []string{}
-			say := func(command string) {
-				if commands = append(commands, command); !asJSON {
-					cli.PrintLine(w, command)
-				}
-			}
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("shards") {
-				shards = 0 // as many as there are
+				m.shards = 0 // as many as there are
 			}
-			if citus {
-				if err := s.ReadyToDistribute(cmd.Context()); err != nil {
-					return err
-				}
-				if err := s.GoOnDistributing(cmd.Context(), shards, say); err != nil {
-					return err
-				}
-			}
-			applied, err := s.Migrate(cmd.Context())
-			if err != nil {
-				return err
-			}
-			// What instances of the version before have taken since it was filled.
-			receipts, err := s.FillReceipts(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if citus {
-				if err := s.Distribute(cmd.Context(), shards, say); err != nil {
-					return err
-				}
-			}
-			if asJSON && citus {
-				return cli.PrintJSON(w, cli.Object{"applied", append([]string{}, applied...), "distributed", commands, "receipts_added", receipts})
-			}
-			if asJSON {
-				return cli.PrintJSON(w, cli.Object{"applied", append([]string{}, applied...), "receipts_added", receipts})
-			}
-			if receipts > 0 {
-				cli.Printf(w, "added %s that an older version took\n", cli.Count(receipts, "receipt", "receipts"))
-			}
-			for _, version := range applied {
-				cli.PrintLine(w, "applied "+version)
-			}
-			if len(applied) == 0 {
-				cli.PrintLine(w, "The schema is up to date.")
-			}
-			return nil
+			return m.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
-	cli.AddDatabase(cmd, &database)
-	cli.AddJSON(cmd, &asJSON)
-	cmd.Flags().BoolVar(&citus, "citus", false, "distribute the tables over the nodes of a Citus cluster, by client")
-	cmd.Flags().IntVar(&shards, "shards", store.DefaultShards, "with --citus, into how many parts the clients are divided")
+	cli.AddDatabase(cmd, &m.database)
+	cli.AddJSON(cmd, &m.asJSON)
+	cmd.Flags().BoolVar(&m.citus, "citus", false, "distribute the tables over the nodes of a Citus cluster, by client")
+	cmd.Flags().IntVar(&m.shards, "shards", store.DefaultShards, "with --citus, into how many parts the clients are divided")
 	return cmd
+}
+
+// migration is a run of 'till migrate'.
+type migration struct {
+	database string
+	asJSON   bool
+	citus    bool
+	shards   int
+
+	applied  []string // versions of the schema
+	commands []string // to the cluster
+	receipts int64    // that were added
+}
+
+func (m *migration) run(ctx context.Context, w io.Writer) (err error) {
+	if err := cli.CheckFile(m.database); err != nil {
+		return err
+	}
+	if m.citus && !store.IsPostgres(m.database) {
+		return errors.New("--citus needs a PostgreSQL database")
+	}
+	s, err := store.Open(ctx, store.Config{Path: m.database, Readers: 1, PlainSQL: m.citus})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := m.migrate(ctx, s, w); err != nil {
+		return err
+	}
+	return m.print(w)
+}
+
+func (m *migration) migrate(ctx context.Context, s *store.Store, w io.Writer) (err error) {
+	say := func(command string) {
+		if m.commands = append(m.commands, command); !m.asJSON {
+			cli.PrintLine(w, command)
+		}
+	}
+	if m.citus {
+		if err := s.ReadyToDistribute(ctx); err != nil {
+			return err
+		}
+		if err := s.GoOnDistributing(ctx, m.shards, say); err != nil {
+			return err
+		}
+	}
+	if m.applied, err = s.Migrate(ctx); err != nil {
+		return err
+	}
+	// What instances of the version before have taken since it was filled.
+	if m.receipts, err = s.FillReceipts(ctx); err != nil || !m.citus {
+		return err
+	}
+	return s.Distribute(ctx, m.shards, say)
+}
+
+func (m *migration) print(w io.Writer) error {
+	if m.asJSON {
+		out := cli.Object{"applied", append([]string{}, m.applied...)}
+		if m.citus {
+			out = append(out, "distributed", append([]string{}, m.commands...))
+		}
+		return cli.PrintJSON(w, append(out, "receipts_added", m.receipts))
+	}
+	if m.receipts > 0 {
+		cli.Printf(w, "added %s that an older version took\n", cli.Count(m.receipts, "receipt", "receipts"))
+	}
+	for _, version := range m.applied {
+		cli.PrintLine(w, "applied "+version)
+	}
+	if len(m.applied) == 0 {
+		cli.PrintLine(w, "The schema is up to date.")
+	}
+	return nil
 }

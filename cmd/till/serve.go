@@ -38,12 +38,7 @@ func newServe() *cobra.Command { return serveOf(nil) }
 // serveOf makes the command with other adapters than Builtin; nil means
 // Builtin.
 func serveOf(adapters operators.Adapters) *cobra.Command {
-	c := server.Config{Adapters: adapters, Version: cli.VersionText(), Lease: stepLease}
-	var role, format, level, configFile, consoleMode string
-	var logEnded string
-	var asJSON, docs bool
-	var quota, journalMax int64
-	var traces traceFlags
+	s := &serve{c: server.Config{Adapters: adapters, Version: cli.VersionText(), Lease: stepLease}}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the service",
@@ -55,80 +50,103 @@ operators in the file of --config serve live clients. The built-in sandbox
 operator serves test clients.`,
 		Example: `  till serve --config till.toml --base-url https://pay.example.com/v1`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.LogRing = logs.NewRing(cmd.ErrOrStderr())
-			log, logLevel, err := newLog(c.LogRing, format, level)
-			if err != nil {
-				return err
-			}
-			if c.LogEnded, err = parseSample(logEnded); err != nil {
-				return err
-			}
-			c.Role, c.Log, c.TestQuota, c.JournalMax = server.Role(role), log, quota<<20, journalMax<<20
-			c.NoDocs = !docs
-			if c.Trace, err = traces.config(); err != nil {
-				return err
-			}
-			if c.NoConsole = consoleMode == "off"; !c.NoConsole && consoleMode != "on" {
-				return fmt.Errorf("--console %q is not on or off", consoleMode)
-			}
-			if configFile != "" {
-				if c.Operators, err = operators.LoadConfig(configFile, adapters); err != nil {
-					return err
-				}
-				setLogLevel(logLevel, c.Operators.LogLevel, level)
-			}
-			s, err := server.New(cmd.Context(), c)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				if err := cli.PrintJSON(cmd.OutOrStdout(), cli.Object{"base_url", s.BaseURL()}); err != nil {
-					s.Close()
-					return err
-				}
-			}
-			go boundMemory(cmd.Context())
-			defer onHangup(func() {
-				log.Info("reloading")
-				if err := rereadLogLevel(logLevel, configFile, level); err != nil {
-					log.Warn("log level not read", "error", err)
-				}
-				s.Reload()
-			})()
-			return s.Run(cmd.Context())
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.Listen, "listen", cli.DefaultListen, "address to serve the API on")
-	f.StringVar(&c.AdminListen, "admin-listen", "127.0.0.1:8081", "address to serve health and metrics on; empty for none")
-	f.StringVar(&c.AdminTokenFile, "admin-token-file", "", "a file with the bearer token by which other machines read metrics, log and profiles (default none: they read health only)")
-	f.StringVar(&consoleMode, "console", "on", "on or off: serve the console's pages")
-	f.StringVar(&c.ConsoleListen, "console-listen", "", "an address of the console's own, for an inner network (default beside the API)")
-	f.StringVar(&c.ConsoleURL, "console-url", "", "where browsers open the console, as in https://console.example.com (default the origin of --base-url)")
-	f.BoolVar(&docs, "docs", true, "serve the pages for developers at /docs/; --docs=false leaves them out")
-	f.StringVar(&c.BaseURL, "base-url", "", "the URL at which clients reach the API, ending in /v1 (default the address of --listen)")
-	f.StringVar(&c.Database, "database", cli.DefaultDatabase, cli.DatabaseUsage)
-	f.StringVar(&configFile, "config", "", cli.ConfigUsage)
-	f.StringVar(&role, "role", string(server.RoleAll), "all, api (serves requests only) or worker (calls operators only)")
-	f.Float64Var(&c.RateLimit, "rate-limit", defaultRateLimit, "requests per second for each client; 0 for no limit")
-	f.Int64Var(&quota, "test-quota", defaultTestQuota, "MiB that each test client may store; 0 for no limit")
-	f.StringVar(&c.SecretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
-	f.StringVar(&c.SandboxPath, "sandbox", "", cli.SandboxUsage)
-	f.DurationVar(&c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")
-	f.StringArrayVar(&c.PhonePatterns, "phone-pattern", nil, "another range of mobile numbers, as CG=06\\d{7}: country and pattern of the national number; may be repeated")
-	f.BoolVar(&c.PlainSQL, "plain-sql", false, "send the statements for a distributed PostgreSQL")
+	f.StringVar(&s.c.Listen, "listen", cli.DefaultListen, "address to serve the API on")
+	f.StringVar(&s.c.AdminListen, "admin-listen", "127.0.0.1:8081", "address to serve health and metrics on; empty for none")
+	f.StringVar(&s.c.AdminTokenFile, "admin-token-file", "", "a file with the bearer token by which other machines read metrics, log and profiles (default none: they read health only)")
+	f.StringVar(&s.consoleMode, "console", "on", "on or off: serve the console's pages")
+	f.StringVar(&s.c.ConsoleListen, "console-listen", "", "an address of the console's own, for an inner network (default beside the API)")
+	f.StringVar(&s.c.ConsoleURL, "console-url", "", "where browsers open the console, as in https://console.example.com (default the origin of --base-url)")
+	f.BoolVar(&s.docs, "docs", true, "serve the pages for developers at /docs/; --docs=false leaves them out")
+	f.StringVar(&s.c.BaseURL, "base-url", "", "the URL at which clients reach the API, ending in /v1 (default the address of --listen)")
+	f.StringVar(&s.c.Database, "database", cli.DefaultDatabase, cli.DatabaseUsage)
+	f.StringVar(&s.configFile, "config", "", cli.ConfigUsage)
+	f.StringVar(&s.role, "role", string(server.RoleAll), "all, api (serves requests only) or worker (calls operators only)")
+	f.Float64Var(&s.c.RateLimit, "rate-limit", defaultRateLimit, "requests per second for each client; 0 for no limit")
+	f.Int64Var(&s.quota, "test-quota", defaultTestQuota, "MiB that each test client may store; 0 for no limit")
+	f.StringVar(&s.c.SecretFile, "secret-file", "", "the file of the installation's secret (default till.secret beside the SQLite file)")
+	f.StringVar(&s.c.SandboxPath, "sandbox", "", cli.SandboxUsage)
+	f.DurationVar(&s.c.ApprovalWindow, "approval-window", defaultWindow, "how long a customer of the sandbox has to approve, at least 3s")
+	f.StringArrayVar(&s.c.PhonePatterns, "phone-pattern", nil, "another range of mobile numbers, as CG=06\\d{7}: country and pattern of the national number; may be repeated")
+	f.BoolVar(&s.c.PlainSQL, "plain-sql", false, "send the statements for a distributed PostgreSQL")
 	f.MarkDeprecated("plain-sql", "a start sees by itself that Citus has distributed the database")
-	f.BoolVar(&c.NoNotify, "no-notify", false, "do not use PostgreSQL's NOTIFY; other instances' work is noticed up to 250ms later")
-	f.DurationVar(&c.Drain, "drain", 0, "how long a stop goes on serving after /readyz has begun to fail, at most 5m (default 0s)")
-	f.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
-	addJournalFlags(cmd, &c, &journalMax)
-	addTLSFlags(cmd, &c)
-	addWebhookFlags(cmd, &c)
-	addLogFlags(cmd, &format, &level, "info")
-	traces.add(cmd)
-	f.StringVar(&logEnded, "log-ended", "all", "all, or sample:100 for one line of a hundred payments and payouts that end as planned")
+	f.BoolVar(&s.c.NoNotify, "no-notify", false, "do not use PostgreSQL's NOTIFY; other instances' work is noticed up to 250ms later")
+	f.DurationVar(&s.c.Drain, "drain", 0, "how long a stop goes on serving after /readyz has begun to fail, at most 5m (default 0s)")
+	f.BoolVar(&s.asJSON, "json", false, "print one line of JSON when ready")
+	addJournalFlags(cmd, &s.c, &s.journalMax)
+	addTLSFlags(cmd, &s.c)
+	addWebhookFlags(cmd, &s.c)
+	addLogFlags(cmd, &s.format, &s.level, "info")
+	s.traces.add(cmd)
+	f.StringVar(&s.logEnded, "log-ended", "all", "all, or sample:100 for one line of a hundred payments and payouts that end as planned")
 	return cmd
+}
+
+// serve is a run of 'till serve'.
+type serve struct {
+	c                 server.Config
+	role              string
+	format, level     string
+	configFile        string
+	consoleMode       string
+	logEnded          string
+	asJSON, docs      bool
+	quota, journalMax int64 // MiB
+	traces            traceFlags
+}
+
+func (s *serve) run(cmd *cobra.Command) error {
+	s.c.LogRing = logs.NewRing(cmd.ErrOrStderr())
+	log, logLevel, err := newLog(s.c.LogRing, s.format, s.level)
+	if err != nil {
+		return err
+	}
+	s.c.Log = log
+	if err := s.configure(logLevel); err != nil {
+		return err
+	}
+	started, err := server.New(cmd.Context(), s.c)
+	if err != nil {
+		return err
+	}
+	if s.asJSON {
+		if err := cli.PrintJSON(cmd.OutOrStdout(), cli.Object{"base_url", started.BaseURL()}); err != nil {
+			started.Close()
+			return err
+		}
+	}
+	go boundMemory(cmd.Context())
+	defer onHangup(func() {
+		log.Info("reloading")
+		if err := rereadLogLevel(logLevel, s.configFile, s.level); err != nil {
+			log.Warn("log level not read", "error", err)
+		}
+		started.Reload()
+	})()
+	return started.Run(cmd.Context())
+}
+
+// configure completes the configuration from the flags.
+func (s *serve) configure(logLevel *slog.LevelVar) (err error) {
+	if s.c.LogEnded, err = parseSample(s.logEnded); err != nil {
+		return err
+	}
+	s.c.Role, s.c.TestQuota, s.c.JournalMax, s.c.NoDocs = server.Role(s.role), s.quota<<20, s.journalMax<<20, !s.docs
+	if s.c.Trace, err = s.traces.config(); err != nil {
+		return err
+	}
+	if s.c.NoConsole = s.consoleMode == "off"; !s.c.NoConsole && s.consoleMode != "on" {
+		return fmt.Errorf("--console %q is not on or off", s.consoleMode)
+	}
+	if s.configFile != "" {
+		if s.c.Operators, err = operators.LoadConfig(s.configFile, s.c.Adapters); err != nil {
+			return err
+		}
+		setLogLevel(logLevel, s.c.Operators.LogLevel, s.level)
+	}
+	return nil
 }
 
 // addJournalFlags adds the flags of the journal of creates.
