@@ -38,7 +38,7 @@ type CallbackPolicy struct {
 // The rest of the body is not trusted: only a status read is the operator's answer.
 // The callback is committed before the answer, because after a 200 the operator does
 // not repeat it.
-func (c *exchange) receiveCallback() error {
+func (c callbackHandlers) receiveCallback() error {
 	connection, token := c.r.PathValue("connection"), c.r.PathValue("token")
 	policy := c.s.CallbackPolicies[connection]
 	if policy != nil && len(policy.Networks) > 0 && !door.Within(policy.Networks, c.peer()) {
@@ -90,11 +90,11 @@ func isOneOf(token string, secrets []string) bool {
 	return same == 1
 }
 
-func (c *exchange) callbackBody() ([]byte, error) {
+func (c callbackHandlers) callbackBody() ([]byte, error) {
 	if c.r.ContentLength > jsonx.MaxBody {
 		return nil, c.closeConnection(&till.Error{Code: till.CodeBodyTooLarge})
 	}
-	body, err := io.ReadAll(&quotaReader{http.MaxBytesReader(c.ResponseWriter, c.r.Body, jsonx.MaxBody), c, c.s.callbacks, till.ID{}})
+	body, err := io.ReadAll(&quotaReader{http.MaxBytesReader(c.ResponseWriter, c.r.Body, jsonx.MaxBody), c.exchange, c.s.callbacks, till.ID{}})
 	if err != nil {
 		return nil, c.readError(err)
 	}
@@ -103,7 +103,7 @@ func (c *exchange) callbackBody() ([]byte, error) {
 
 // findSubject returns the subject of a callback to a connection's own address, nil if it is
 // unknown. It returns an error if the callback is not the operator's.
-func (c *exchange) findSubject(connection string, policy *CallbackPolicy, body []byte) (*store.CallbackTarget, provider.Callback, error) {
+func (c callbackHandlers) findSubject(connection string, policy *CallbackPolicy, body []byte) (*store.CallbackTarget, provider.Callback, error) {
 	in := provider.CallbackRequest{Method: c.r.Method, URL: c.s.BaseURL + strings.TrimPrefix(c.r.URL.RequestURI(), "/v1"), Header: c.r.Header, Body: body}
 	var callback provider.Callback
 	err := errNoReader
@@ -143,7 +143,7 @@ var errNoReader = errors.New("no reader for callbacks of this connection")
 
 // openCallbackToken returns the payment or payout that a callback's token names, if the
 // token is ours.
-func (c *exchange) openCallbackToken(connection, token string) (*store.CallbackTarget, bool) {
+func (c callbackHandlers) openCallbackToken(connection, token string) (*store.CallbackTarget, bool) {
 	if ref, ours := c.s.Collector.ParseCallbackToken(connection, token); ours {
 		return &store.CallbackTarget{Ref: ref, Kind: till.SubjectPayment}, true
 	}
@@ -154,7 +154,7 @@ func (c *exchange) openCallbackToken(connection, token string) (*store.CallbackT
 // recordStray records a callback about something unknown: it was lost with a restored
 // backup, or was never ours. After that the operator need not repeat it. Nothing is
 // recorded if the callback says that no money moved, or names nothing of ours.
-func (c *exchange) recordStray(connection string, policy *CallbackPolicy, f *store.CallbackTarget, callback provider.Callback, body []byte) error {
+func (c callbackHandlers) recordStray(connection string, policy *CallbackPolicy, f *store.CallbackTarget, callback provider.Callback, body []byte) error {
 	s := &store.Stray{Connection: connection, Reference: callback.Reference}
 	kinds := []till.SubjectKind{till.SubjectPayment, till.SubjectPayout}
 	if f != nil { // named by its address
@@ -204,7 +204,7 @@ func (c *exchange) recordStray(connection string, policy *CallbackPolicy, f *sto
 }
 
 // recordCallback records a callback for its payment or payout.
-func (c *exchange) recordCallback(ctx context.Context, connection string, f *store.CallbackTarget, body []byte) error {
+func (c callbackHandlers) recordCallback(ctx context.Context, connection string, f *store.CallbackTarget, body []byte) error {
 	switch f.Kind {
 	case till.SubjectPayment:
 		return c.s.Collector.RecordCallback(ctx, connection, f.Ref, body)

@@ -13,7 +13,7 @@ import (
 var deliveryQuery = []string{"status", "limit", "before"}
 
 // listDeliveries is GET /webhook-endpoints/{endpoint_id}/deliveries.
-func (c *exchange) listDeliveries() error {
+func (c hookHandlers) listDeliveries() error {
 	p := c.params()
 	status := store.DeliveryStatus(p.choice("status", string(store.DeliveryPending), string(store.DeliveryDelivered),
 		string(store.DeliverySuperseded), string(store.DeliveryExhausted), string(store.DeliveryDisabled)))
@@ -89,7 +89,7 @@ func deliveryOf(d *webhook.DeliveryView) delivery {
 }
 
 // testEndpoint is POST /webhook-endpoints/{endpoint_id}/test.
-func (c *exchange) testEndpoint() error {
+func (c hookHandlers) testEndpoint() error {
 	id, err := c.endpointID()
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (c *exchange) testEndpoint() error {
 }
 
 // replayEvents is POST /webhook-endpoints/{endpoint_id}/replay.
-func (c *exchange) replayEvents() error {
+func (c hookHandlers) replayEvents() error {
 	id, err := c.endpointID()
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ type redeliverRequest struct {
 }
 
 // redeliverEvent is POST /events/{event_id}/redeliver.
-func (c *exchange) redeliverEvent() error {
+func (c hookHandlers) redeliverEvent() error {
 	event, err := till.ParseID(c.r.PathValue("event_id"))
 	if err != nil {
 		return &till.Error{Code: till.CodeEventNotFound}

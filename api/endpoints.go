@@ -14,7 +14,7 @@ import (
 
 // endpointID returns the endpoint id in the path. A malformed id is answered like an
 // unknown one.
-func (c *exchange) endpointID() (till.ID, error) {
+func (c hookHandlers) endpointID() (till.ID, error) {
 	id, err := till.ParseID(c.r.PathValue("endpoint_id"))
 	if err != nil {
 		return till.ID{}, &till.Error{Code: till.CodeEndpointNotFound}
@@ -23,12 +23,12 @@ func (c *exchange) endpointID() (till.ID, error) {
 }
 
 // requester returns the key of this call as a webhook.Requester.
-func (c *exchange) requester() webhook.Requester {
+func (c hookHandlers) requester() webhook.Requester {
 	return webhook.Requester{Actor: c.session.Actor(), Scopes: c.session.Key.Scopes}
 }
 
 // createEndpoint is POST /webhook-endpoints.
-func (c *exchange) createEndpoint() error {
+func (c hookHandlers) createEndpoint() error {
 	var req webhook.Request
 	if err := c.decode(&req); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (c *exchange) createEndpoint() error {
 }
 
 // newSecret answers with an endpoint and, only here, its secret.
-func (c *exchange) newSecret(status int, e *store.Endpoint, secret webhook.Secret) error {
+func (c hookHandlers) newSecret(status int, e *store.Endpoint, secret webhook.Secret) error {
 	b := appendEndpoint(c.buffer(), e)
 	b = append(b, `,"secret":`...)
 	b = jsonx.AppendString(b, secret.Reveal())
@@ -54,7 +54,7 @@ func (c *exchange) newSecret(status int, e *store.Endpoint, secret webhook.Secre
 }
 
 // listEndpoints is GET /webhook-endpoints.
-func (c *exchange) listEndpoints() error {
+func (c hookHandlers) listEndpoints() error {
 	var all []*store.Endpoint
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
 		all, err = tx.Endpoints(ctx, c.session.Client.ID, webhook.MaxEndpoints)
@@ -68,7 +68,7 @@ func (c *exchange) listEndpoints() error {
 }
 
 // endpoint reads the endpoint in the path.
-func (c *exchange) endpoint(ctx context.Context, tx *store.Tx) (*store.Endpoint, error) {
+func (c hookHandlers) endpoint(ctx context.Context, tx *store.Tx) (*store.Endpoint, error) {
 	id, err := c.endpointID()
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (c *exchange) endpoint(ctx context.Context, tx *store.Tx) (*store.Endpoint,
 }
 
 // getEndpoint is GET /webhook-endpoints/{endpoint_id}.
-func (c *exchange) getEndpoint() error {
+func (c hookHandlers) getEndpoint() error {
 	var e *store.Endpoint
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) { e, err = c.endpoint(ctx, tx); return err })
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *exchange) getEndpoint() error {
 }
 
 // patchEndpoint is PATCH /webhook-endpoints/{endpoint_id}.
-func (c *exchange) patchEndpoint() error {
+func (c hookHandlers) patchEndpoint() error {
 	id, err := c.endpointID()
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (c *exchange) patchEndpoint() error {
 }
 
 // deleteEndpoint is DELETE /webhook-endpoints/{endpoint_id}.
-func (c *exchange) deleteEndpoint() error {
+func (c hookHandlers) deleteEndpoint() error {
 	id, err := c.endpointID()
 	if err == nil {
 		err = c.s.Endpoints.Delete(c.auditContext(), c.session.Client.ID, id, c.session.Actor())
@@ -120,7 +120,7 @@ func (c *exchange) deleteEndpoint() error {
 }
 
 // rotateSecret is POST /webhook-endpoints/{endpoint_id}/rotate-secret.
-func (c *exchange) rotateSecret() error {
+func (c hookHandlers) rotateSecret() error {
 	id, err := c.endpointID()
 	if err != nil {
 		return err

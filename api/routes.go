@@ -53,17 +53,17 @@ var Routes = []Route{
 	{Method: http.MethodGet, Path: "/events", Scopes: till.EventScopes, Query: eventQuery, handle: (*exchange).listEvents},
 	{Method: http.MethodGet, Path: "/events/{event_id}", Scopes: till.EventScopes, handle: (*exchange).getEvent},
 
-	{Method: http.MethodPost, Path: "/events/{event_id}/redeliver", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: (*exchange).redeliverEvent},
+	{Method: http.MethodPost, Path: "/events/{event_id}/redeliver", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: onHooks(hookHandlers.redeliverEvent)},
 
-	{Method: http.MethodPost, Path: "/webhook-endpoints", Scope: till.WebhooksManage, Body: requiredBody, Stores: true, handle: (*exchange).createEndpoint},
-	{Method: http.MethodGet, Path: "/webhook-endpoints", Scope: till.WebhooksManage, handle: (*exchange).listEndpoints},
-	{Method: http.MethodGet, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, handle: (*exchange).getEndpoint},
-	{Method: http.MethodPatch, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: (*exchange).patchEndpoint},
-	{Method: http.MethodDelete, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, handle: (*exchange).deleteEndpoint},
-	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/rotate-secret", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: (*exchange).rotateSecret},
-	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/test", Scope: till.WebhooksManage, Stores: true, handle: (*exchange).testEndpoint},
-	{Method: http.MethodGet, Path: "/webhook-endpoints/{endpoint_id}/deliveries", Scope: till.WebhooksManage, Query: deliveryQuery, handle: (*exchange).listDeliveries},
-	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/replay", Scope: till.WebhooksManage, Body: requiredBody, Stores: true, handle: (*exchange).replayEvents},
+	{Method: http.MethodPost, Path: "/webhook-endpoints", Scope: till.WebhooksManage, Body: requiredBody, Stores: true, handle: onHooks(hookHandlers.createEndpoint)},
+	{Method: http.MethodGet, Path: "/webhook-endpoints", Scope: till.WebhooksManage, handle: onHooks(hookHandlers.listEndpoints)},
+	{Method: http.MethodGet, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, handle: onHooks(hookHandlers.getEndpoint)},
+	{Method: http.MethodPatch, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: onHooks(hookHandlers.patchEndpoint)},
+	{Method: http.MethodDelete, Path: "/webhook-endpoints/{endpoint_id}", Scope: till.WebhooksManage, handle: onHooks(hookHandlers.deleteEndpoint)},
+	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/rotate-secret", Scope: till.WebhooksManage, Body: optionalBody, Stores: true, handle: onHooks(hookHandlers.rotateSecret)},
+	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/test", Scope: till.WebhooksManage, Stores: true, handle: onHooks(hookHandlers.testEndpoint)},
+	{Method: http.MethodGet, Path: "/webhook-endpoints/{endpoint_id}/deliveries", Scope: till.WebhooksManage, Query: deliveryQuery, handle: onHooks(hookHandlers.listDeliveries)},
+	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/replay", Scope: till.WebhooksManage, Body: requiredBody, Stores: true, handle: onHooks(hookHandlers.replayEvents)},
 
 	{Method: http.MethodGet, Path: "/payment-methods", handle: (*exchange).listMethods},
 	{Method: http.MethodGet, Path: "/wallets", Scope: till.WalletsRead, handle: (*exchange).listWallets},
@@ -77,10 +77,24 @@ var Routes = []Route{
 	{Method: http.MethodGet, Path: "/sandbox/prompts", Scope: till.PaymentsWrite, TestOnly: true, handle: (*exchange).listPrompts},
 	{Method: http.MethodPost, Path: "/sandbox/prompts/{payment_id}", Scope: till.PaymentsWrite, TestOnly: true, Body: optionalBody, handle: (*exchange).decidePrompt},
 	{Method: http.MethodGet, Path: "/sandbox/stories", TestOnly: true, handle: (*exchange).listStories},
-	{Method: http.MethodPost, Path: "/sandbox/webhook-endpoints/{endpoint_id}/disable", Scope: till.WebhooksManage, TestOnly: true, Stores: true, handle: (*exchange).disableSandboxEndpoint},
+	{Method: http.MethodPost, Path: "/sandbox/webhook-endpoints/{endpoint_id}/disable", Scope: till.WebhooksManage, TestOnly: true, Stores: true, handle: onHooks(hookHandlers.disableSandboxEndpoint)},
 
-	{Method: http.MethodPost, Path: "/callbacks/{connection}/{token}", Open: true, AnyQuery: true, handle: (*exchange).receiveCallback},
-	{Method: http.MethodPut, Path: "/callbacks/{connection}/{token}", Open: true, AnyQuery: true, handle: (*exchange).receiveCallback},
+	{Method: http.MethodPost, Path: "/callbacks/{connection}/{token}", Open: true, AnyQuery: true, handle: onCallbacks(callbackHandlers.receiveCallback)},
+	{Method: http.MethodPut, Path: "/callbacks/{connection}/{token}", Open: true, AnyQuery: true, handle: onCallbacks(callbackHandlers.receiveCallback)},
 	{Method: http.MethodGet, Path: "/openapi.yaml", Open: true, handle: (*exchange).getOpenAPI},
 	{Method: http.MethodGet, Path: "/openapi.json", Open: true, handle: (*exchange).getOpenAPIJSON},
+}
+
+// hookHandlers answer about webhook endpoints and what is delivered to them.
+type hookHandlers struct{ *exchange }
+
+func onHooks(handle func(hookHandlers) error) func(*exchange) error {
+	return func(c *exchange) error { return handle(hookHandlers{c}) }
+}
+
+// callbackHandlers answer operators.
+type callbackHandlers struct{ *exchange }
+
+func onCallbacks(handle func(callbackHandlers) error) func(*exchange) error {
+	return func(c *exchange) error { return handle(callbackHandlers{c}) }
 }

@@ -82,7 +82,7 @@ type story struct {
 }
 
 // disableSandboxEndpoint is POST /sandbox/webhook-endpoints/{endpoint_id}/disable.
-func (c *exchange) disableSandboxEndpoint() error {
+func (c hookHandlers) disableSandboxEndpoint() error {
 	id, err := c.endpointID()
 	if err != nil {
 		return err
