@@ -72,6 +72,17 @@ func (w *issuers) credited(how string, p *till.Payment, receipt string) {
 	}
 }
 
+// register has the connection written down as the aggregator's.
+func (w *issuers) register() {
+	w.t.Helper()
+	err := w.store.Update(w.t.Context(), func(tx *store.Tx) error {
+		return tx.SetConnectionFingerprint(w.t.Context(), storetest.Connection, w.operator.Payments().Fingerprint())
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *issuers) checked(p *till.Payment, r provider.Result) *engine.Answer {
 	return &engine.Answer{Ref: store.Ref{Client: p.ClientID, ID: p.ID}, Action: engine.Check, Connection: p.Connection,
 		Started: w.store.Now(), Ended: w.store.Now(), Result: r}
@@ -115,12 +126,7 @@ func TestOneReceiptOfTwoCountriesCreditsBoth(t *testing.T) {
 			}
 			return err
 		})
-		err := w.store.Update(w.t.Context(), func(tx *store.Tx) error {
-			return tx.SetConnectionFingerprint(w.t.Context(), storetest.Connection, w.operator.Payments().Fingerprint())
-		})
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		w.register()
 		w.view(func(ctx context.Context, tx *store.Tx) error {
 			have, err := tx.OwnersOfReceipt(ctx, till.SubjectPayment, storetest.Connection, "R1")
 			if len(have) != 0 { // it does not say whose it is
@@ -222,5 +228,38 @@ func TestOneReceiptOfTwoCountriesPostsBothPayouts(t *testing.T) {
 				return err
 			})
 		}
+	})
+}
+
+// A stray of which an aggregator tells only the receipt may be any country's. No payment that
+// is credited under the receipt closes it, and none takes back what a person gave for it.
+func TestAnAggregatorsReceiptClosesNoStray(t *testing.T) {
+	t.Parallel()
+	inIssuers(t, store.Level, func(w *issuers) {
+		w.register()
+		stray := &store.Stray{Connection: storetest.Connection, Client: w.clients[0].ID, ID: till.NewID(w.store.Now()), Receipt: "R1", Source: store.StrayStatement, SeenAt: w.store.Now(),
+			Direction: store.StrayIn, Amount: xaf(700), Claimed: "success", ConfirmedAt: w.store.Now(), Confirmed: "line 7"}
+		if err := w.store.Update(w.t.Context(), func(tx *store.Tx) error { _, err := tx.InsertStray(w.t.Context(), stray); return err }); err != nil {
+			w.t.Fatal(err)
+		}
+		is := func(when, why string) {
+			w.t.Helper()
+			if s, err := books.ShowStray(w.t.Context(), w.store, stray.ID); err != nil || s.Why != why || s.TakenBack || !s.Settled.IsZero() {
+				w.t.Errorf("%s it is %+v, %v; want %q", when, s, err, why)
+			}
+		}
+		cameroon := w.payIn(0, "CM")
+		w.say(cameroon, paidUnder("R1"))
+		w.credited("in CM", cameroon, "R1")
+		is("after the credit in CM", "")
+		given, err := books.AttributeStray(w.t.Context(), w.store, books.Attribution{Stray: stray.ID, Client: w.clients[1].ID, By: "Awa", Evidence: []byte("a letter"), Named: "letter.txt"})
+		if err != nil || given.Wallet.Balance != 700 {
+			w.t.Errorf("given to a client: its wallet has %d, %v", given.Wallet.Balance, err)
+		}
+		is("given to a client", store.StrayAttributed)
+		congo := w.payIn(0, "CG")
+		w.say(congo, paidUnder("R1"))
+		w.credited("in CG", congo, "R1")
+		is("after the credit in CG", store.StrayAttributed)
 	})
 }
