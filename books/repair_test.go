@@ -38,6 +38,12 @@ func TestABrokenWalletIsNotPostedTo(t *testing.T) {
 				if _, err := books.Adjust(t.Context(), s, a); !errors.Is(err, ledger.ErrBroken) {
 					t.Errorf("%s: an adjustment ends with %v", what, err)
 				}
+				// That the wallet is broken comes before what it seems to have available.
+				a.Amount.Minor = -1 << 40
+				if _, err := books.Adjust(t.Context(), s, a); !errors.Is(err, ledger.ErrBroken) {
+					t.Errorf("%s: a correction of more than it has ends with %v", what, err)
+				}
+				a.Amount.Minor = 1
 				var refused *till.Error
 				if _, err := storetest.CreatePayout(t, m, client, storetest.Body{Value: "100"}, 0); !errors.As(err, &refused) || refused.Code != till.CodePayoutsHeld {
 					t.Errorf("%s: a payout ends with %v", what, err)

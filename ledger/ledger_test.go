@@ -157,3 +157,42 @@ func TestAWalletIsTheSumOfItsLines(t *testing.T) {
 		}
 	})
 }
+
+// A wallet that differs from its last line takes no line, no debt and no reserve, and pays
+// none of its debt: each of them refuses by itself. What a payout held is given back, so
+// that its repair finds no reserve of a payout that is over.
+func TestABrokenWalletTakesNothing(t *testing.T) {
+	t.Parallel()
+	broken := Wallet{Currency: "XAF", Balance: 100, Reserved: 10, Owed: 5, LastSequence: 3, Broken: true}
+	credit := Adjust(&broken, 1, "")
+	debt := Entry{Currency: "XAF", Postings: []Posting{{Account{Kind: OperatorAccount}, 1}, {Account{Kind: Receivable}, -1}}}
+	for name, try := range map[string]func(w *Wallet) error{
+		"a line":    func(w *Wallet) error { _, err := w.Post(&credit); return err },
+		"a debt":    func(w *Wallet) error { return w.Owe(&debt) },
+		"a reserve": func(w *Wallet) error { return w.Reserve(1, 1) },
+	} {
+		w := broken
+		w.Broken = false
+		if err := try(&w); err != nil {
+			t.Fatalf("%s of a sound wallet: %v", name, err)
+		}
+		w = broken
+		if err := try(&w); !errors.Is(err, ErrBroken) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if d := cmp.Diff(w, broken); d != "" {
+			t.Errorf("%s was refused, and the wallet changed (-got +want)\n%s", name, d)
+		}
+	}
+	// Not even a line that is out of bounds as well says so: the first thing to do is to repair.
+	tooMuch := Adjust(&broken, MaxBalance, "")
+	if _, err := broken.Post(&tooMuch); !errors.Is(err, ErrBroken) {
+		t.Errorf("a line that is too much: %v", err)
+	}
+	if e, owes := Repay(&broken); owes {
+		t.Errorf("its debt is paid by %+v", e)
+	}
+	if err := broken.Release(10, 1); err != nil || broken.Reserved != 0 {
+		t.Errorf("a reserve is given back with %v, %d stays", err, broken.Reserved)
+	}
+}
