@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/internal/seal"
+	"till/store"
 )
 
 // Six wrong passwords wait, and the right one works after the pause. The pause
@@ -144,6 +145,35 @@ func TestInventedLinksWriteNothingAndStopNoSignIn(t *testing.T) {
 			_, err = w.p.Invitation(w.ctx(), home, token)
 			w.must(err)
 		}
+	})
+}
+
+// Who guesses at a login that is paused is refused by a read: they neither wait for those who
+// write nor keep them waiting.
+func TestAPausedLoginWaitsForNoWrite(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		for range freeGuesses {
+			_, err := w.p.SignIn(w.ctx(), home, "brice@shop.example", otherPassword, false)
+			w.want(err, WrongCredentials)
+		}
+		guessed := make(chan error, 1)
+		w.must(w.s.Update(w.ctx(), func(tx *store.Tx) error {
+			if _, err := tx.LockGuesses(w.ctx(), loginName("brice@shop.example"), w.clock.Now()); err != nil {
+				return err
+			}
+			go func() {
+				_, err := w.p.SignIn(w.ctx(), away, "brice@shop.example", otherPassword, false)
+				guessed <- err
+			}()
+			select {
+			case err := <-guessed:
+				w.want(err, WaitFirst)
+			case <-time.After(10 * time.Second):
+				t.Error("a refusal waits for who writes")
+			}
+			return nil
+		}))
 	})
 }
 
