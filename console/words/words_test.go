@@ -50,6 +50,25 @@ func TestCataloguesAreAlike(t *testing.T) {
 	}
 }
 
+// Each thing has one word in French, on every page, and French has its own apostrophe.
+func TestFrenchKeepsToItsWords(t *testing.T) {
+	t.Parallel()
+	en, fr := texts(t, "en.toml"), texts(t, "fr.toml")
+	of := map[*regexp.Regexp]string{regexp.MustCompile(`(?i)payout`): "décaissement", regexp.MustCompile(`(?i)\bcases\b`): "dossier"}
+	for key, french := range fr {
+		for i, text := range french {
+			if strings.Contains(text, "'") {
+				t.Errorf("%s has the apostrophe of a typewriter: %s", key, text)
+			}
+			for english, word := range of {
+				if english.MatchString(en[key][i]) && !strings.Contains(strings.ToLower(text), word) {
+					t.Errorf("%s is %q in English and has no %q in French: %s", key, en[key][i], word, text)
+				}
+			}
+		}
+	}
+}
+
 // texts returns the forms of every key of a catalogue.
 func texts(t *testing.T, file string) map[string][]string {
 	t.Helper()
