@@ -84,6 +84,42 @@ func TestAlertsHaveMetricsAndPages(t *testing.T) {
 	}
 }
 
+// Money of test clients wakes nobody: an expression about a metric that knows live from test
+// names the live series each time, and one about connections begins without the sandbox.
+func TestAlertsAreAboutLiveMoney(t *testing.T) {
+	t.Parallel()
+	labels := map[string]string{}
+	for _, m := range meter.Table {
+		labels[m.FullName()] = " " + m.Labels + " "
+	}
+	selector := regexp.MustCompile(`\b(till_[a-z0-9_]+?)(_bucket|_count|_sum)?\b(?:\{([^}]*)\})?`)
+	live, real := 0, 0
+	for i, e := range exprLine.FindAllStringSubmatch(read(t, "prometheus/till.rules.yml"), -1) {
+		alert := alertLine.FindAllStringSubmatch(read(t, "prometheus/till.rules.yml"), -1)[i][1]
+		begun := false
+		for _, s := range selector.FindAllStringSubmatch(e[1], -1) {
+			of, found := labels[s[1]]
+			if !found {
+				of = labels[s[1]+s[2]]
+			}
+			if strings.Contains(of, " mode ") {
+				if live++; !strings.Contains(s[3], `mode=\"live\"`) {
+					t.Errorf("%s counts test money: %s", alert, s[0])
+				}
+			}
+			if strings.Contains(of, " connection ") && !begun {
+				begun = true
+				if real++; !strings.Contains(s[3], `connection!=\"sandbox\"`) {
+					t.Errorf("%s begins with the sandbox: %s", alert, s[0])
+				}
+			}
+		}
+	}
+	if live < 8 || real < 10 {
+		t.Errorf("only %d series of money and %d rules about connections", live, real)
+	}
+}
+
 // Each alert fires for what it is for, and is silent otherwise.
 func TestAlertsFire(t *testing.T) {
 	t.Parallel()
