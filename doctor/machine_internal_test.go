@@ -3,7 +3,44 @@ package doctor
 import (
 	"strings"
 	"testing"
+
+	"till/store/storetest"
 )
+
+// What stops money, or may lose it, is wrong in the doctor's list; the other troubles are
+// warnings.
+func TestTroublesThatStopMoneyAreWrong(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			c := e.Config(t)
+			s := storetest.Open(t, c)
+			for _, cause := range storetest.Causes(t, c.Path) {
+				for _, row := range cause.Rows {
+					storetest.Raw(t, c.Path, row)
+				}
+			}
+			d := &doctor{}
+			if err := d.examineTroubles(t.Context(), s, c.Path); err != nil {
+				t.Fatal(err)
+			}
+			stops := 0
+			for i, trouble := range d.Troubles {
+				want := Risky
+				if trouble.Stops {
+					stops, want = stops+1, Wrong
+				}
+				if f := d.All[i]; f.Name != "trouble" || f.Verdict != want || f.Detail != string(trouble.Name)+": "+trouble.Text {
+					t.Errorf("%+v is told as %+v", trouble, f)
+				}
+			}
+			if len(d.All) != len(d.Troubles) || stops < 5 || stops == len(d.Troubles) || d.Worst() != Wrong {
+				t.Errorf("%d of %d troubles stop money, and the list is %+v", stops, len(d.Troubles), d.All)
+			}
+		})
+	}
+}
 
 func TestOpenFilesLimit(t *testing.T) {
 	t.Parallel()

@@ -72,6 +72,7 @@ func TestTheDoctorSaysOnlyWhatItKnowsOfOperators(t *testing.T) {
 	}
 	o := Setup{Source: operators.Source{Database: c.Database, Config: config, BaseURL: "https://pay.example.com/v1"}}
 	wantFindings(t, &o, map[string]string{
+		"warning proxy":           "",
 		"ok congo payments":       "the operator lets us in",
 		"ok congo payouts":        "the operator lets us in",
 		"warning congo callbacks": `callback_host = "127.0.0.1", but the service's address is on "pay.example.com": MTN gets no callback address`,
@@ -80,6 +81,10 @@ func TestTheDoctorSaysOnlyWhatItKnowsOfOperators(t *testing.T) {
 		"wrong broken payments":   "Daraja gave a token, and then answered a query with HTTP 500 and no body of its own (text/html)",
 		"wrong broken payouts":    "Daraja gave a token, and then answered a query with HTTP 500 and no body of its own (text/html)",
 	})
+	if err := os.WriteFile(config, []byte("trusted_proxies = [\"10.0.0.0/8\"]\n"+text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantFindings(t, &o, map[string]string{"never warning proxy": "", "ok kenya payments": ""})
 	o.BaseURL = ""
 	wantFindings(t, &o, map[string]string{
 		"warning congo callbacks": `callback_host = "127.0.0.1"; name the service's address with --base-url`,
