@@ -92,3 +92,15 @@ func TestNoBackupGoesBesideTheDatabase(t *testing.T) {
 		}
 	}
 }
+
+// A backup beside the database, or below it, is refused, and nothing is written there.
+func TestNoBackupIsMadeWhereTheDatabaseIs(t *testing.T) {
+	t.Parallel()
+	b := newSaved(t, 1)
+	for _, place := range []string{filepath.Dir(b.database), filepath.Join(filepath.Dir(b.database), "backups")} {
+		out := b.must(cli.ExitUnable, "backup", "--database", b.database, "--to", place, "--recipient", b.public)
+		if found, err := filepath.Glob(filepath.Join(place, "*.age")); err != nil || len(found) > 0 || !strings.Contains(out, "in the folder of the database") {
+			t.Errorf("to %s: it makes %v and says %s", place, found, out)
+		}
+	}
+}

@@ -257,3 +257,28 @@ func (f *failover) awaitCredits() {
 		return credits == int64(len(debits))
 	})
 }
+
+// A release of a restore asks while nobody has decided something, and says how much it is;
+// who does not answer has released nothing.
+func TestAReleaseAsksWhileMoneyIsUndecided(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := newBooksOf(t, "awa", dir, filepath.Join(dir, "till.db"))
+	b := &saved{t: t, database: h.database}
+	lost := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	b.till("restored", "--database", b.database, "--lost-from", lost, "--keys-reviewed", "--secret-file", filepath.Join(dir, "till.secret"))
+	release := []string{"restored", "--database", b.database, "--release", "--by", "Awa"}
+	asks := b.must(cli.ExitRefused, release...)
+	for _, want := range []string{"1 payment", "that nobody has decided? [y/N]", "700 XAF", "nothing was done"} {
+		if !strings.Contains(asks, want) {
+			t.Errorf("it asks without %q: %s", want, asks)
+		}
+	}
+	if held := b.must(0, "payouts", "held", "--database", b.database); !strings.Contains(held, "restore") {
+		t.Errorf("after no answer the payouts are held by: %s", held)
+	}
+	b.must(0, append(release, "--yes")...)
+	if held := b.must(0, "payouts", "held", "--database", b.database); strings.Contains(held, "restore") {
+		t.Errorf("after the release the payouts are held by: %s", held)
+	}
+}
