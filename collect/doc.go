@@ -14,5 +14,16 @@
 // and writes the net result: of five answers that say the same, four change nothing.
 //
 // It calls no operator and does not decide when to call one: package engine does.
+//
+// # Money after it came in
+//
+// A fee is fixed at creation and posted in the commit of the collection. A reversal is
+// recorded once, whatever the wallet holds; what is not available is owed. Each commit that
+// leaves money available repays the client's debt first, so no wallet is written with both.
+// facts records what may happen to a payment at most once: its fee, its reversal. The
+// primary key rejects a second row. docs/guide/money.md lists the accounts. Clients see
+// late_success_at and reversed_at: the times of two events, whose numbers are in the
+// payment's row.
+//
 // Start reading at create.go, then rules.go.
 package collect

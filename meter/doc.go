@@ -12,5 +12,12 @@
 // Numbers about money do not come from here: books reads them from the database, and
 // Replace shows them. It is the only package that knows Prometheus.
 //
+// # Counting
+//
+// api, engine, webhook and server hold handles of meter, resolved at start; internal/batch,
+// internal/db and internal/loop tell an observer. What a commit changed is counted and
+// logged after it (engine/observe.go). server/loops.go knows when each loop last finished a
+// step; /healthz fails if one is late.
+//
 // Start reading at table.go, then meter.go.
 package meter

@@ -19,5 +19,15 @@
 // sends it commits that first. So Cancel knows what was not sent, and an instance
 // that takes over checks instead of sending.
 //
+// Between the create and the decision, payouts use the same engine as payments; payout
+// decides what an answer means (ADR 0014).
+//
+// The difference is caution. A payout is never created with the lease held, so a payout
+// that is not marked as sent was not sent. Its reserve is kept while the outcome is
+// unknown; till cases show prints how much. On an operator that cannot look up our
+// reference, "not found" proves nothing. Such a payout is neither sent again nor ended: a
+// person decides. The table facts records that a payout's money left at most once, in time
+// or late.
+//
 // Start reading at create.go, then rules.go.
 package payout

@@ -11,5 +11,13 @@
 //   - The held bytes never exceed the limits, per client or in total.
 //   - Take never waits. A client that holds nothing uses no memory.
 //
+// # Memory
+//
+// Memory that is held for clients is counted in bytes (internal/quota): bodies and pages in
+// flight (api/memory.go), recent sends (engine/recent.go), events (webhook/memory.go,
+// webhook/body_cache.go). No decision uses a payment's document, so recording an answer
+// does not read it. A reader of many rows learns the size of each and can stop (Tx.Weigh in
+// store/store.go).
+//
 // Start reading at quota.go.
 package quota
