@@ -71,6 +71,7 @@ var retired = map[string]string{
 	"Poster":            "HTTPSender",
 	"ReplayOr":          "ReplayOrReject",
 	"ResolutionStateOf": "NewResolutionState",
+	"NewPaymaster":      "NewDisburser",
 	"RetryIn":           "RetryAfter",
 	"rowsEach":          "QueryEach",
 	"SealKey":           "ChainKey",

@@ -18,7 +18,7 @@ func TestShowTellsWhereTheMoneyIs(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		client := storetest.NewClient(t, s, till.Live)
-		c, m := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s)
+		c, m := storetest.NewCollector(t, s), storetest.NewDisburser(t, s)
 		paid := storetest.NewPayment(t, c, client, storetest.Body{})
 		storetest.Apply(t, c, s, paid, provider.Result{Outcome: provider.Success, Receipt: "R1", Amount: paid.Amount})
 		out := storetest.NewPayout(t, m, client, storetest.Body{Value: "500"}, 0)

@@ -138,7 +138,7 @@ func TestACaseIsClosedInAPersonsName(t *testing.T) {
 func TestACaseOfAPayout(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		c, m, client := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s), storetest.NewClient(t, s, till.Test)
+		c, m, client := storetest.NewCollector(t, s), storetest.NewDisburser(t, s), storetest.NewClient(t, s, till.Test)
 		storetest.Apply(t, c, s, storetest.NewPayment(t, c, client, storetest.Body{Value: "20000"}), storetest.Succeeded)
 		late := storetest.NewPayout(t, m, client, storetest.Body{Reference: "late"}, 50)
 		storetest.ApplyPayout(t, m, s, late, provider.Result{Outcome: provider.Failed, Reason: till.RecipientNotFound})
@@ -182,7 +182,7 @@ func TestTheLastSightOfAPaymentIsNotClosed(t *testing.T) {
 	if till.ErrorCode(err) != till.CodeValidationFailed {
 		t.Errorf("got %v, want it refused", err)
 	}
-	out := storetest.NewPayout(t, storetest.NewPaymaster(t, s), client, storetest.Body{Value: "1000"}, 0)
+	out := storetest.NewPayout(t, storetest.NewDisburser(t, s), client, storetest.Body{Value: "1000"}, 0)
 	err = s.Update(t.Context(), func(tx *store.Tx) error {
 		return tx.OpenCases(t.Context(), []*store.Case{{ClientID: client.ID, ID: till.NewID(s.Now()), SubjectID: out.ID, Kind: "overdue", Detail: "x", OpenedAt: s.Now()}})
 	})

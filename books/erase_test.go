@@ -63,7 +63,7 @@ func TestErase(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
 			s := storetest.Open(t, e.Config(t))
-			c, m := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s)
+			c, m := storetest.NewCollector(t, s), storetest.NewDisburser(t, s)
 			a, b := storetest.NewClient(t, s, till.Test), storetest.NewClient(t, s, till.Test)
 			const mine, others = "242061230001", "242061230002"
 			body := storetest.Body{Phone: mine, Key: till.NewID(s.Now()).String(),

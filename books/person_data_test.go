@@ -76,7 +76,7 @@ func TestPersonData(t *testing.T) {
 			}
 
 			storetest.Apply(t, w.pays, w.store, storetest.NewPayment(t, w.pays, w.a, storetest.Body{Phone: others, Value: "20000"}), storetest.Succeeded)
-			m := storetest.NewPaymaster(t, w.store)
+			m := storetest.NewDisburser(t, w.store)
 			for range 3 {
 				want = append(want, storetest.NewPayout(t, m, w.a, storetest.Body{Phone: mine, Value: "500"}, 0).ID)
 				storetest.NewPayout(t, m, w.a, storetest.Body{Phone: others, Value: "500"}, 0)

@@ -50,7 +50,7 @@ var testMapping = books.Mapping{
 
 func newStatementTest(t *testing.T, s *store.Store) *statementTest {
 	t.Helper()
-	d := &statementTest{t: t, s: s, collector: storetest.NewCollector(t, s), master: storetest.NewPaymaster(t, s), client: storetest.NewClient(t, s, till.Test),
+	d := &statementTest{t: t, s: s, collector: storetest.NewCollector(t, s), master: storetest.NewDisburser(t, s), client: storetest.NewClient(t, s, till.Test),
 		about: map[string]string{}, payments: map[string]*till.Payment{}, payouts: map[string]*till.Payout{}}
 	d.from = s.Now().Add(-time.Second)
 	return d

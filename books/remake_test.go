@@ -64,12 +64,12 @@ func newLostDisk(t *testing.T, e storetest.Engine) *lostDisk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.writer.Close() })
-	d.again, d.master = storetest.NewCollector(t, d.back), storetest.NewPaymaster(t, d.back)
+	d.again, d.master = storetest.NewCollector(t, d.back), storetest.NewDisburser(t, d.back)
 	d.fund(d.back, d.again, "3000")
 	d.fund(d.lost, storetest.NewCollector(t, d.lost), "3000")
 	d.lostFrom = d.lost.Now()
 	journaled := func(c *engine.Config) { c.Journal = d.writer }
-	d.pays, d.payouts = storetest.NewCollector(t, d.lost, journaled), storetest.NewPaymaster(t, d.lost, journaled)
+	d.pays, d.payouts = storetest.NewCollector(t, d.lost, journaled), storetest.NewDisburser(t, d.lost, journaled)
 	return d
 }
 

@@ -27,7 +27,7 @@ func TestABrokenWalletIsNotPostedTo(t *testing.T) {
 				p := storetest.NewPayment(t, c, client, storetest.Body{})
 				storetest.Apply(t, c, s, p, provider.Result{Outcome: provider.Success})
 			}
-			m := storetest.NewPaymaster(t, s)
+			m := storetest.NewDisburser(t, s)
 			storetest.NewPayout(t, m, client, storetest.Body{Value: "100"}, 0)
 			for what, change := range map[string]string{
 				"too high": `balance = balance + 1`, "too low": `balance = balance - 1`, "a line that it does not know": `last_sequence = last_sequence - 1`,

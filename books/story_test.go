@@ -17,7 +17,7 @@ func TestAStoryHasWhatTheEngineDecided(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		client := storetest.NewClient(t, s, till.Live)
-		c, m := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s)
+		c, m := storetest.NewCollector(t, s), storetest.NewDisburser(t, s)
 		stories := map[till.ID]till.SubjectKind{}
 		pay := func(receipt string, amount int64) *till.Payment {
 			p := storetest.NewPayment(t, c, client, storetest.Body{})

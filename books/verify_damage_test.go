@@ -74,7 +74,7 @@ func makeBooks(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	client := storetest.NewClient(t, s, till.Test)
-	c, m := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s)
+	c, m := storetest.NewCollector(t, s), storetest.NewDisburser(t, s)
 	for range 150 {
 		storetest.Apply(t, c, s, storetest.NewPayment(t, c, client, storetest.Body{}), storetest.Succeeded)
 	}

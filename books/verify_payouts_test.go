@@ -15,7 +15,7 @@ import (
 func newPayoutBooks(t *testing.T, path string) *store.Store {
 	t.Helper()
 	s := storetest.Open(t, store.Config{Path: path})
-	c, m := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s)
+	c, m := storetest.NewCollector(t, s), storetest.NewDisburser(t, s)
 	failed := provider.Result{Outcome: provider.Failed, Reason: till.RecipientNotFound}
 	for range 2 {
 		client := storetest.NewClient(t, s, till.Test)
@@ -144,7 +144,7 @@ func TestVerifyKnowsWhatSupersedesAPayoutsState(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
-		c, m, client := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s), storetest.NewClient(t, s, till.Test)
+		c, m, client := storetest.NewCollector(t, s), storetest.NewDisburser(t, s), storetest.NewClient(t, s, till.Test)
 		storetest.Apply(t, c, s, storetest.NewPayment(t, c, client, storetest.Body{Value: "9000"}), storetest.Succeeded)
 		p := storetest.NewPayout(t, m, client, storetest.Body{}, 0)
 		err := s.Update(ctx, func(tx *store.Tx) error {

@@ -19,7 +19,7 @@ import (
 func newReceipts(t *testing.T, path string) *store.Store {
 	t.Helper()
 	s := storetest.Open(t, store.Config{Path: path})
-	c, m := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s)
+	c, m := storetest.NewCollector(t, s), storetest.NewDisburser(t, s)
 	for range 2 {
 		client := storetest.NewClient(t, s, till.Live)
 		under := func(receipt string) provider.Result {

@@ -210,7 +210,7 @@ func TestOneReceiptOfAnIssuerAtTwoInstancesCreditsOne(t *testing.T) {
 func TestOneReceiptOfTwoCountriesPostsBothPayouts(t *testing.T) {
 	t.Parallel()
 	inIssuers(t, store.Level, func(w *issuers) {
-		m := storetest.NewPaymaster(w.t, w.store, func(c *engine.Config) {
+		m := storetest.NewDisburser(w.t, w.store, func(c *engine.Config) {
 			c.Connections = map[string]provider.Provider{storetest.Connection: w.operator.Payouts()}
 		})
 		for _, receipt := range []string{"R1", "R2", "R3"} {

@@ -259,12 +259,12 @@ func TestHandlesAndMailComeBack(t *testing.T) {
 		wake("post", make([]byte, engine.MaxCallbackBody+1)) // too long to be kept
 		time.Sleep(2 * time.Second)
 		if q := o.last(); string(q.CallbackBody) != `{"ResultCode":0}` {
-			t.Errorf("asked with the mail %.40q", q.CallbackBody)
+			t.Errorf("asked with the body %.40q", q.CallbackBody)
 		}
 		wake("another", []byte("not for this one's adapter"))
 		time.Sleep(2 * time.Second)
 		if q := o.last(); string(q.CallbackBody) != `{"ResultCode":0}` {
-			t.Errorf("asked with the mail %.40q", q.CallbackBody)
+			t.Errorf("asked with the body %.40q", q.CallbackBody)
 		}
 		time.Sleep(time.Minute)
 	})
@@ -287,7 +287,7 @@ func TestMailComesBackForAPaymentThatIsReadNoMore(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if q := o.last(); string(q.CallbackBody) != `{"id":"ws_1"}` {
-			t.Errorf("asked with the mail %q and the handle %q", q.CallbackBody, q.Handle)
+			t.Errorf("asked with the body %q and the handle %q", q.CallbackBody, q.Handle)
 		}
 	})
 }

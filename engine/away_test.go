@@ -179,7 +179,7 @@ func holds(line string, words []string) bool {
 // works, and how to make one and to see it.
 var subjectKinds = []struct {
 	name string
-	open func(t *testing.T, s *store.Store, client *till.Client, p provider.Provider, log *slog.Logger) (create func() store.Ref, wake func(ref store.Ref, mail []byte) error, end func(ctx context.Context) error)
+	open func(t *testing.T, s *store.Store, client *till.Client, p provider.Provider, log *slog.Logger) (create func() store.Ref, wake func(ref store.Ref, body []byte) error, end func(ctx context.Context) error)
 	find func(ctx context.Context, tx *store.Tx, ref store.Ref) (status, receipt string, err error)
 }{
 	{string(till.SubjectPayment), func(t *testing.T, s *store.Store, client *till.Client, p provider.Provider, log *slog.Logger) (func() store.Ref, func(store.Ref, []byte) error, func(context.Context) error) {
@@ -189,8 +189,8 @@ var subjectKinds = []struct {
 		return func() store.Ref {
 				p := storetest.NewPayment(t, c, client, storetest.Body{})
 				return store.Ref{Client: client.ID, ID: p.ID}
-			}, func(ref store.Ref, mail []byte) error {
-				return c.RecordCallback(context.Background(), "by handle", ref, mail)
+			}, func(ref store.Ref, body []byte) error {
+				return c.RecordCallback(context.Background(), "by handle", ref, body)
 			}, c.Close
 	}, func(ctx context.Context, tx *store.Tx, ref store.Ref) (string, string, error) {
 		p, err := tx.Payment(ctx, ref)
@@ -208,8 +208,8 @@ var subjectKinds = []struct {
 		return func() store.Ref {
 				p := storetest.NewPayout(t, m, client, storetest.Body{}, 0)
 				return store.Ref{Client: client.ID, ID: p.ID}
-			}, func(ref store.Ref, mail []byte) error {
-				return m.RecordCallback(context.Background(), "by handle", ref, mail)
+			}, func(ref store.Ref, body []byte) error {
+				return m.RecordCallback(context.Background(), "by handle", ref, body)
 			}, m.Close
 	}, func(ctx context.Context, tx *store.Tx, ref store.Ref) (string, string, error) {
 		p, err := tx.Payout(ctx, ref)

@@ -46,8 +46,8 @@ func (p *Processor[R]) RecordCallback(ctx context.Context, connection string, re
 	w := &callback{ref: ref, connection: connection}
 	// An instance that does not know the connection keeps the body for those that do.
 	if t, known := p.traits(connection); len(body) > 0 && len(body) <= MaxCallbackBody && (t.NeedsCallbackBody || !known) {
-		mailed := false
-		if w.handle, mailed = p.handleIn(connection, body); w.handle != "" || !mailed {
+		reads := false
+		if w.handle, reads = p.handleIn(connection, body); w.handle != "" || !reads {
 			w.body = body
 		}
 		if !known {
@@ -129,21 +129,21 @@ func (k *keptCallbacks) put(w *callback) (kept, first bool) {
 		k.byRef = make(map[store.Ref]*callback)
 	}
 	old := k.byRef[w.ref]
-	mail := k.bytes + len(w.body)
+	bytes := k.bytes + len(w.body)
 	if old != nil {
 		if w.body == nil {
 			return true, false
 		}
-		mail -= len(old.body)
+		bytes -= len(old.body)
 	}
 	most := maxKeptCallbacks
 	if w.body == nil {
 		most /= 2
 	}
-	if mail > maxKeptBytes || old == nil && len(k.byRef) >= most {
+	if bytes > maxKeptBytes || old == nil && len(k.byRef) >= most {
 		return false, false
 	}
-	k.byRef[w.ref], k.bytes = w, mail
+	k.byRef[w.ref], k.bytes = w, bytes
 	return true, old == nil
 }
 

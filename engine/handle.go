@@ -74,9 +74,9 @@ func (w *Worker) handlesAreUnique(connection string) bool {
 
 // handleIn returns the handle in a connection's callback, and whether its callbacks have
 // one.
-func (w *Worker) handleIn(connection string, mail []byte) (handle string, mailed bool) {
+func (w *Worker) handleIn(connection string, body []byte) (handle string, reads bool) {
 	if p, ok := w.c.Connections[connection].(provider.HandleReader); ok {
-		return p.HandleInCallback(mail), true
+		return p.HandleInCallback(body), true
 	}
 	return "", false
 }

@@ -42,7 +42,7 @@ func TestCreatesAndTheJournal(t *testing.T) {
 		client := storetest.NewClient(t, s, till.Test)
 		disk := &fakeDisk{sync: true, err: errors.New("no space left")}
 		journaled := func(c *engine.Config) { c.Journal = disk }
-		c, m := storetest.NewCollector(t, s, journaled), storetest.NewPaymaster(t, s, journaled)
+		c, m := storetest.NewCollector(t, s, journaled), storetest.NewDisburser(t, s, journaled)
 		body := storetest.Body{Key: till.NewID(s.Now()).String()}
 		if _, err := storetest.CreatePayment(t, c, client, body); till.ErrorCode(err) != till.CodeServiceUnavailable {
 			t.Errorf("without a journal: %v", err)

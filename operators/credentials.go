@@ -309,6 +309,6 @@ func (c readsCallbacks) ReadCallback(in provider.CallbackRequest) (provider.Call
 type readsHandles struct{ of *renewed }
 
 // HandleInCallback implements provider.HandleReader.
-func (h readsHandles) HandleInCallback(mail []byte) string {
-	return h.of.get().(provider.HandleReader).HandleInCallback(mail)
+func (h readsHandles) HandleInCallback(body []byte) string {
+	return h.of.get().(provider.HandleReader).HandleInCallback(body)
 }

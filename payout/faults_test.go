@@ -388,7 +388,7 @@ func TestAResolutionIsContradictedByLateMoney(t *testing.T) {
 func TestOneReceiptAtTwoClientsPaysOne(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		m := storetest.NewPaymaster(t, s)
+		m := storetest.NewDisburser(t, s)
 		paid := provider.Result{Outcome: provider.Success, Receipt: "ONE"}
 		var all [2]*till.Payout
 		for i := range all {

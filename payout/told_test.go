@@ -37,7 +37,7 @@ func TestAPayoutTellsWhatHappenedToItsMoney(t *testing.T) {
 			storetest.Run(t, func(t *testing.T, s *store.Store) {
 				collector, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
 				storetest.Apply(t, collector, s, storetest.NewPayment(t, collector, client, storetest.Body{}), storetest.Succeeded)
-				master := storetest.NewPaymaster(t, s)
+				master := storetest.NewDisburser(t, s)
 				p := storetest.NewPayout(t, master, client, storetest.Body{Value: "1000"}, 0)
 				for _, r := range c.says {
 					storetest.ApplyPayout(t, master, s, p, r)

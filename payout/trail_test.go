@@ -52,7 +52,7 @@ func TestTheTrailOfAPayout(t *testing.T) {
 			[]string{"engine payout.release: 1050 XAF released (a command, file)", "Ada resolve: as failed; a letter (a command, file)"}},
 	}
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		m, client := storetest.NewPaymaster(t, s), storetest.NewClient(t, s, till.Test)
+		m, client := storetest.NewDisburser(t, s), storetest.NewClient(t, s, till.Test)
 		fund(t, s, client, 100_000)
 		who := engine.Client{Client: client, Actor: "api:k1", Enabled: func(string) bool { return true },
 			Fees: []till.Fee{{Kind: till.PayoutFee, Method: "mtn_momo", Currency: "XAF", Flat: 50}}}

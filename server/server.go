@@ -233,9 +233,9 @@ func (s *Server) build(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	doors := s.callbackPolicies()
+	policies := s.callbackPolicies()
 	if s.sandbox != nil {
-		doors[till.SandboxConnection] = &api.CallbackPolicy{Claims: claimReaders(s.sandbox, s.sandbox.Payouts())}
+		policies[till.SandboxConnection] = &api.CallbackPolicy{Claims: claimReaders(s.sandbox, s.sandbox.Payouts())}
 	}
 	if !s.c.NoDocs {
 		s.pages = reference.New(reference.Config{OpenAPI: api.OpenJSON, BaseURL: s.baseURL, Log: s.log})
@@ -243,7 +243,7 @@ func (s *Server) build(context.Context) (err error) {
 	s.handler = api.New(api.Config{
 		Store: s.store, Collector: s.collector, Payouts: s.payouts, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
 		BaseURL: s.baseURL, ErrorPages: s.errorPages(), RateLimit: s.c.RateLimit, TestQuota: s.c.TestQuota, Log: s.log,
-		CallbackPolicies: doors, Strays: strays, TrustedProxies: s.operators.File.TrustedProxies, Beside: s.beside, Meter: s.meter, Tracer: s.tracer,
+		CallbackPolicies: policies, Strays: strays, TrustedProxies: s.operators.File.TrustedProxies, Beside: s.beside, Meter: s.meter, Tracer: s.tracer,
 	})
 	return s.buildConsole()
 }
@@ -255,7 +255,7 @@ func (s *Server) buildWebhooks() error {
 	if err != nil {
 		return err
 	}
-	vault, err := webhook.NewSecretSealer(s.ring)
+	secrets, err := webhook.NewSecretSealer(s.ring)
 	if err != nil {
 		return err
 	}
@@ -265,11 +265,11 @@ func (s *Server) buildWebhooks() error {
 	}
 	sender := webhook.NewSender(webhook.SenderConfig{Allow: allow, Proxy: proxy})
 	s.undo.push(func() error { sender.Close(); return nil })
-	s.endpoints = &webhook.Endpoints{Store: s.store, Secrets: vault, Sender: sender, Allow: allow}
+	s.endpoints = &webhook.Endpoints{Store: s.store, Secrets: secrets, Sender: sender, Allow: allow}
 	if !s.c.Role.works() {
 		return nil
 	}
-	s.dispatcher = webhook.New(webhook.Config{Store: s.store, Secrets: vault, Sender: sender, Meter: s.meter, Tracer: s.tracer, Log: s.log})
+	s.dispatcher = webhook.New(webhook.Config{Store: s.store, Secrets: secrets, Sender: sender, Meter: s.meter, Tracer: s.tracer, Log: s.log})
 	s.endpoints.Wake = s.dispatcher.Wake
 	s.undo.push(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)
@@ -338,11 +338,11 @@ func (s *Server) workers() map[string]func(context.Context) {
 		"accounts":      s.accounts.Run,
 		"health":        s.collector.Watch,
 		"payout health": s.payouts.Watch,
-		"seal":          func(ctx context.Context) { books.RunChains(ctx, s.store, s.sealKey, s.log, s.logActs) },
+		"audit chains":  func(ctx context.Context) { books.RunChains(ctx, s.store, s.sealKey, s.log, s.logActs) },
 		"audit heads":   func(ctx context.Context) { books.RunHeads(ctx, s.store, s.log) },
 		"phones":        func(ctx context.Context) { books.RunPhones(ctx, s.store, s.phoneKey, s.log) },
-		"fold":          func(ctx context.Context) { books.RunRollUp(ctx, s.store, s.log) },
-		"measure":       s.analyzeTables,
+		"rollup":        func(ctx context.Context) { books.RunRollUp(ctx, s.store, s.log) },
+		"statistics":    s.analyzeTables,
 		"memory":        s.shrinkCaches,
 		"pulse":         s.pulse,
 		"turns":         s.takeTurns,

@@ -62,7 +62,7 @@ func TestACreateAdoptsItsOwnPayoutAfterAnUnknownCommit(t *testing.T) {
 	client := storetest.NewClient(t, l.straight, till.Test)
 	c := storetest.NewCollector(t, l.straight)
 	storetest.Apply(t, c, l.straight, storetest.NewPayment(t, c, client, storetest.Body{}), storetest.Succeeded)
-	m := storetest.NewPaymaster(t, l.through)
+	m := storetest.NewDisburser(t, l.through)
 	key := newKey()
 	var made payout.Created
 	for _, replayed := range []bool{false, true} {

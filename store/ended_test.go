@@ -64,7 +64,7 @@ func TestAnEndIsToldOnce(t *testing.T) {
 			m := meter.New(meter.Config{Connections: []string{storetest.Connection}, Methods: []string{"mtn_momo"}})
 			told := func(c *engine.Config) { c.Log, c.Meter = slog.New(log), m }
 			c := storetest.NewCollector(t, l.through, told)
-			d := storetest.NewPaymaster(t, l.through, told)
+			d := storetest.NewDisburser(t, l.through, told)
 			rich := storetest.NewCollector(t, l.straight)
 			storetest.Apply(t, rich, l.straight, storetest.NewPayment(t, rich, client, storetest.Body{Value: "50000"}), storetest.Succeeded)
 

@@ -19,7 +19,7 @@ func runSafe(t *testing.T, f func(t *testing.T, try storetest.Intruder)) {
 	receipt := storetest.Succeeded
 	receipt.Receipt = "P1"
 	runVault(t, func(t *testing.T, s *store.Store, client *till.Client, try storetest.Intruder) {
-		c, m := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s)
+		c, m := storetest.NewCollector(t, s), storetest.NewDisburser(t, s)
 		funds := storetest.NewPayment(t, c, client, storetest.Body{Reference: "funds", Value: "100000"})
 		storetest.Apply(t, c, s, funds, storetest.Succeeded)
 		for reference, words := range map[string][]provider.Result{

@@ -151,7 +151,7 @@ func newBooksOf(t *testing.T, text, dir, database string) *hostileBooks {
 		t.Fatal(err)
 	}
 	reference := strings.Trim(string(quoted), `"`)
-	c, m := storetest.NewCollector(t, s), storetest.NewPaymaster(t, s)
+	c, m := storetest.NewCollector(t, s), storetest.NewDisburser(t, s)
 	paid := storetest.NewPayment(t, c, client, storetest.Body{Reference: reference, Rest: `"description": ` + string(quoted)})
 	storetest.Apply(t, c, s, paid, provider.Result{Outcome: provider.Success, Receipt: "R" + h.text, Amount: paid.Amount, Message: h.text, Code: h.text})
 	open := storetest.NewPayment(t, c, client, storetest.Body{Reference: reference, Value: "700"})

@@ -13,9 +13,9 @@ import (
 	"till/store"
 )
 
-// NewPaymaster makes a paymaster that accepts payouts and calls nobody: what
+// NewDisburser makes a Disburser that accepts payouts and calls nobody: what
 // becomes of them is decided by the test, with ApplyPayout.
-func NewPaymaster(tb testing.TB, s *store.Store, change ...func(c *engine.Config)) *payout.Disburser {
+func NewDisburser(tb testing.TB, s *store.Store, change ...func(c *engine.Config)) *payout.Disburser {
 	m := payout.New(newConfig(s, change))
 	tb.Cleanup(func() {
 		if err := m.Close(context.WithoutCancel(tb.Context())); err != nil {
