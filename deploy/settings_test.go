@@ -43,3 +43,40 @@ func TestTheGuidesShowNoOtherUnit(t *testing.T) {
 		}
 	}
 }
+
+// Each proxy of the guide lets through what people and programs open, and nothing else.
+func TestTheProxiesOfTheGuideForwardTheConsole(t *testing.T) {
+	t.Parallel()
+	_, page, _ := strings.Cut(read(t, "../docs/guide/production.md"), "\n## The reverse proxy\n")
+	page, _, _ = strings.Cut(page, "\n## ")
+	for _, line := range []string{
+		"\t@till path /v1/* /console/* /phone/* /docs/*\n", "    location ~ ^/(v1|console|phone|docs)/ {\n",
+		"    http-request deny deny_status 404 unless { path_beg /v1/ /console/ /phone/ /docs/ }\n",
+	} {
+		if !strings.Contains(page, line) {
+			t.Errorf("no proxy has %q", line)
+		}
+	}
+	if n := strings.Count(page, "404"); n != 3 {
+		t.Errorf("%d of 3 proxies refuse the rest", n)
+	}
+}
+
+// The guide makes the folder of backups, for the service's user, before the first backup, and
+// the unit may write there. Only a SQLite file is saved by till backup.
+func TestTheGuideMakesTheFolderOfBackups(t *testing.T) {
+	t.Parallel()
+	_, page, _ := strings.Cut(read(t, "../docs/guide/backup.md"), "\n## Set it up\n")
+	made, first := strings.Index(page, "\ninstall -d -m 700 -o till -g till /backup\n"), strings.Index(page, "$ till backup ")
+	if made < 0 || first < made {
+		t.Errorf("the folder is made at %d, the first backup at %d", made, first)
+	}
+	if !strings.Contains(read(t, "systemd/till-backup.service"), "\nReadWritePaths=-/backup\n") {
+		t.Error("the unit of backups may not write to /backup")
+	}
+	_, upgrade, _ := strings.Cut(read(t, "../docs/guide/production.md"), "\n## Upgrade\n")
+	step, _, _ := strings.Cut(upgrade, "till backup\n")
+	if !strings.Contains(step, "with SQLite (with PostgreSQL, [make a backup with its own tools](backup.md#postgresql))") {
+		t.Errorf("the first step of an upgrade is for every database: %s", step)
+	}
+}
