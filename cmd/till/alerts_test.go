@@ -116,7 +116,7 @@ func fires(t *testing.T, alert string, scrapes ...scrape) bool {
 }
 
 // promql evaluates the part of Prometheus' language that the walked alerts are written in.
-// A range is all scrapes; what needs more of them than two forecasts nothing.
+// A range is all scrapes, but for a forecast.
 type promql struct {
 	t       *testing.T
 	tokens  []string
@@ -236,18 +236,51 @@ func (p *promql) atom() []sample {
 		return p.aggregate(word)
 	case "increase", "rate", "predict_linear":
 		p.want("(")
-		first, last := p.selector(p.next())
+		name := p.next()
+		first, last := p.selector(name)
+		within := p.tokens[p.at-2]
 		for p.peek() != ")" {
-			p.next() // of how far
+			p.next() // of how far, which is always four hours
 		}
 		p.want(")")
 		if word == "predict_linear" {
-			return nil
+			return p.forecast(name, within)
 		}
 		return combine("-", last, first)
 	}
 	_, last := p.selector(word)
 	return last
+}
+
+// forecast continues the line through the first and the last scrape of a time that have a
+// series. What was scraped within a minute forecasts nothing.
+func (p *promql) forecast(name, within string) (out []sample) {
+	d, err := time.ParseDuration(within)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	now := p.scrapes[len(p.scrapes)-1].at
+	type point struct {
+		at time.Time
+		sample
+	}
+	begun := map[string]point{}
+	lines := map[string]sample{}
+	for _, s := range p.scrapes {
+		if now.Sub(s.at) > d {
+			continue
+		}
+		for _, x := range s.find(name) {
+			from, found := begun[x.key()]
+			if !found {
+				begun[x.key()] = point{s.at, x}
+			} else if took := s.at.Sub(from.at); took >= time.Minute {
+				x.value += (x.value - from.value) / took.Seconds() * (now.Add(4 * time.Hour)).Sub(s.at).Seconds()
+				lines[x.key()] = x
+			}
+		}
+	}
+	return slices.Collect(maps.Values(lines))
 }
 
 func (p *promql) aggregate(by string) (out []sample) {
@@ -316,4 +349,36 @@ func (p *promql) read(from scrape, name, matchers string) []sample {
 		}
 		return false
 	})
+}
+
+// A disk that fills pages; one of an instance that is gone does not, nor one on which
+// somebody has made room.
+func TestADiskThatFillsPagesAsLongAsItDoes(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	free := func(before time.Duration, bytes string) scrape {
+		text := "till_disk_size_bytes 100e9\n"
+		if bytes != "" {
+			text += "till_disk_free_bytes " + bytes + "\n"
+		}
+		return scrape{now.Add(-before), text}
+	}
+	for _, c := range []struct {
+		about string
+		of    [3]string // 50 and 9 minutes ago, and now
+		fires bool
+	}{
+		{"it fills", [3]string{"40e9", "30e9", "27e9"}, true},
+		{"it is nearly full", [3]string{"9e9", "9e9", "9e9"}, true},
+		{"it is as it was", [3]string{"30e9", "30e9", "30e9"}, false},
+		{"somebody made room", [3]string{"60e9", "30e9", "32e9"}, false},
+		{"it has only just begun", [3]string{"30e9", "40e9", "35e9"}, false},
+		{"the instance is gone", [3]string{"40e9", "30e9", ""}, false},
+	} {
+		// A scrape between the last two: a forecast needs two, also where the last has none.
+		between := map[bool]string{true: c.of[2], false: "29e9"}[c.of[2] != ""]
+		if got := fires(t, "TillDiskFills", free(50*time.Minute, c.of[0]), free(9*time.Minute, c.of[1]), free(5*time.Minute, between), free(0, c.of[2])); got != c.fires {
+			t.Errorf("%s: it fires %t", c.about, got)
+		}
+	}
 }

@@ -116,6 +116,9 @@ func (w *runbook) brokenBooks() {
 	if all, err := filepath.Glob(filepath.Join(w.place, "*.age")); err != nil || len(all) != 2 {
 		w.t.Errorf("the good backup is not there: %v", all)
 	}
+	if held, err := filepath.Glob(filepath.Join(w.place, "*.held")); err != nil || len(held) != 1 {
+		w.t.Errorf("the backup of the books as they were is not held: %v", held)
+	}
 	w.does(0, "till repair wallets", "--yes") // it shows what it does, and asks
 	w.does(0, "till verify")
 	w.does(0, "till payouts release")
