@@ -1,12 +1,16 @@
 package books
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
 	"till"
 	"till/store"
 )
+
+// lastID is beyond every id that is made.
+var lastID = till.ID(bytes.Repeat([]byte{0xff}, len(till.ID{})))
 
 // PersonRecord is a payment or a payout about a phone, with its events.
 type PersonRecord struct {

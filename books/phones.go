@@ -1,6 +1,7 @@
 package books
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -81,7 +82,7 @@ func indexPhones(ctx context.Context, s *store.Store, key store.PhoneKey, client
 					return err
 				}
 			}
-			younger, err := tx.PhonesAfter(ctx, client, k.payouts, *k.last, lastID, 1)
+			younger, err := tx.PhonesAfter(ctx, client, k.payouts, *k.last, endOfIDs, 1)
 			if err != nil {
 				return err
 			}
@@ -97,7 +98,8 @@ func indexPhones(ctx context.Context, s *store.Store, key store.PhoneKey, client
 	return n, err
 }
 
-var lastID = till.ID{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+// endOfIDs is beyond every id that is made.
+var endOfIDs = till.ID(bytes.Repeat([]byte{0xff}, len(till.ID{})))
 
 // RunPhones fills the index of phones until ctx ends, about once a minute.
 func RunPhones(ctx context.Context, s *store.Store, key store.PhoneKey, log *slog.Logger) {

@@ -3,7 +3,6 @@ package books
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"till"
@@ -125,8 +124,7 @@ func (x *applier) recordStrays(ctx context.Context, batch []planned) error {
 		s := &store.Stray{Connection: k.Connection, Reference: k.Reference, Subject: k.Subject, Receipt: k.Receipt, Amount: f.lines.money(l),
 			Direction: map[direction]string{incoming: store.StrayIn, outgoing: store.StrayOut}[l.direction], Source: store.StrayStatement,
 			Confirmed: x.evidence(&batch[i]) + ", applied by " + x.By}
-		dropInvalid(s)
-		changed, err := x.recordStray(ctx, s)
+		changed, err := RecordStrayOfLine(ctx, x.s, s)
 		switch {
 		case errors.Is(err, ErrManyStrays):
 			x.out.Beyond++
@@ -139,91 +137,8 @@ func (x *applier) recordStrays(ctx context.Context, batch []planned) error {
 			x.out.Kept++
 		}
 	}
-	if err := closeBookedStrays(ctx, x.s, fresh, f.clients); err != nil {
+	if err := CloseBookedStrays(ctx, x.s, fresh, f.clients); err != nil {
 		return err
 	}
 	return x.step(ctx, len(batch))
-}
-
-// recordStray records a line's stray, or confirms the open one.
-func (x *applier) recordStray(ctx context.Context, s *store.Stray) (changed bool, err error) {
-	again, err := store.RetryUnknown(ctx, x.s.UpdateBackground, func(tx *store.Tx, _ bool) error {
-		changed = false
-		found, err := tx.FindStrays(ctx, []store.StrayKey{s.Key()})
-		if err != nil {
-			return err
-		}
-		for _, there := range found[0] {
-			s.ID = there.ID
-			if there.Why != "" || !there.ConfirmedAt.IsZero() {
-				return nil
-			}
-		}
-		s.SeenAt, s.ConfirmedAt = tx.Now(), tx.Now()
-		if len(found[0]) > 0 {
-			there := found[0][0]
-			s.ID = there.ID
-			mergeStray(s, there)
-			changed, err = tx.ConfirmStray(ctx, s)
-			return err
-		}
-		open, err := tx.OpenStrays(ctx, s.Connection, MaxStrays)
-		if err != nil {
-			return err
-		}
-		if open >= MaxStrays {
-			return ErrManyStrays
-		}
-		s.ID = till.NewID(tx.Now())
-		changed, err = tx.InsertStray(ctx, s)
-		return err
-	})
-	return changed || again && err == nil, err
-}
-
-// mergeStray copies what a line does not say from the recorded stray.
-func mergeStray(s, there *store.Stray) {
-	if s.Reference.IsZero() {
-		s.Reference = there.Reference
-	}
-	if s.Subject.IsZero() {
-		s.Subject = there.Subject
-	}
-	if s.Receipt == "" {
-		s.Receipt = there.Receipt
-	}
-	if s.Direction == "" {
-		s.Direction = there.Direction
-	}
-}
-
-// closeBookedStrays closes new strays whose payment was booked while the
-// statement was compared.
-func closeBookedStrays(ctx context.Context, s *store.Store, strays []*store.Stray, clients []till.ID) error {
-	if len(strays) == 0 {
-		return nil
-	}
-	all := make([]store.StatementKey, len(strays))
-	for i, stray := range strays {
-		all[i] = statementKeyOf(stray)
-	}
-	for _, client := range clients {
-		var refs []store.Ref
-		err := s.View(ctx, func(tx *store.Tx) (err error) {
-			refs, err = tx.FindByStatement(ctx, strays[0].Connection, client, all)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for _, stray := range strays {
-			if len(refs) == 0 {
-				break
-			}
-			if _, _, err := closeIfBooked(ctx, s, stray.ID, []till.ID{client}); err != nil {
-				return fmt.Errorf("stray %s: %w", stray.ID, err)
-			}
-		}
-	}
-	return nil
 }

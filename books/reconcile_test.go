@@ -157,7 +157,14 @@ func (d *statementTest) checkNoted(r *books.ReconcileResult, a *books.ApplyResul
 		want -= float64(a.Settled + a.Unchanged)
 	}
 	got := 0.0
-	g := readGauges(d.t, d.s)
+	g := map[string]float64{}
+	storetest.View(d.t, d.s, func(ctx context.Context, tx *store.Tx) error {
+		all, err := books.ReadGauges(ctx, tx)
+		for _, v := range all {
+			g[v.Name+"{"+strings.Join(v.Labels, ",")+"}"] = v.Value
+		}
+		return err
+	})
 	for name, n := range g {
 		if strings.HasPrefix(name, "statement_differences{"+storetest.Connection+",") {
 			got += n

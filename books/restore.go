@@ -30,9 +30,6 @@ type RestoreResult struct {
 	Payments, Payouts int  // marked as possibly sent, by this run
 }
 
-// actionRestored is the audit action of a restore.
-const actionRestored = "restored"
-
 // errNeverStarted means that there is no installation yet.
 var errNeverStarted = errors.New("the database has not been started yet: there is nothing to restore")
 
@@ -62,7 +59,7 @@ func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*Resto
 	keys := keysOf(r.Secret)
 	detail := fmt.Sprintf("log %s; lost from %s", out.LogID, out.LostFrom)
 	err = s.Update(ctx, func(tx *store.Tx) error {
-		if err := store.AuditClients(ctx, tx, []till.ID{till.House}, r.By, actionRestored, detail); err != nil {
+		if err := store.AuditClients(ctx, tx, []till.ID{till.House}, r.By, ActionRestored, detail); err != nil {
 			return err
 		}
 		return tx.EndAllAccess(ctx)
@@ -76,7 +73,7 @@ func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*Resto
 				return err
 			}
 		}
-		return s.UpdateBackground(ctx, func(tx *store.Tx) error { return store.AuditClients(ctx, tx, clients, r.By, actionRestored, detail) })
+		return s.UpdateBackground(ctx, func(tx *store.Tx) error { return store.AuditClients(ctx, tx, clients, r.By, ActionRestored, detail) })
 	})
 	if err != nil || !r.KeysReviewed {
 		return out, err

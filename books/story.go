@@ -14,6 +14,9 @@ import (
 // maxActs is how many acts of people a story shows, the newest.
 const maxActs = 50
 
+// shownLines is how many transactions a story has.
+const shownLines = 200
+
 // Story is a payment or payout with all that happened to it, from one snapshot.
 type Story struct {
 	Kind    till.SubjectKind
@@ -24,7 +27,7 @@ type Story struct {
 	Step     *store.Step // nil: nothing is scheduled
 	Attempts []*store.Attempt
 	Events   []*store.EventRow
-	Lines    []*ledger.Transaction // the first maxLines of them
+	Lines    []*ledger.Transaction // the first shownLines of them
 	Cases    []*store.Case         // open and closed
 	Acts     []*store.AuditRow     // of people and keys, oldest first
 	Decided  []*store.AuditRow     // by the engine about its money, oldest first
@@ -50,7 +53,7 @@ func ReadStory(ctx context.Context, tx *store.Tx, kind till.SubjectKind, ref sto
 	if kind == till.SubjectPayout {
 		filter = store.TransactionFilter{PayoutID: ref.ID}
 	}
-	_, err := tx.EachTransaction(ctx, ref.Client, filter, till.ID{}, true, maxLines, func(t *ledger.Transaction) error {
+	_, err := tx.EachTransaction(ctx, ref.Client, filter, till.ID{}, true, shownLines, func(t *ledger.Transaction) error {
 		line := *t
 		s.Lines = append(s.Lines, &line)
 		return nil

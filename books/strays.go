@@ -285,3 +285,87 @@ func directionOf(kind till.SubjectKind) string {
 	}
 	return store.StrayIn
 }
+
+// RecordStrayOfLine records the stray of a statement's line, or confirms the open one.
+func RecordStrayOfLine(ctx context.Context, db *store.Store, s *store.Stray) (changed bool, err error) {
+	dropInvalid(s)
+	again, err := store.RetryUnknown(ctx, db.UpdateBackground, func(tx *store.Tx, _ bool) error {
+		changed = false
+		found, err := tx.FindStrays(ctx, []store.StrayKey{s.Key()})
+		if err != nil {
+			return err
+		}
+		for _, there := range found[0] {
+			s.ID = there.ID
+			if there.Why != "" || !there.ConfirmedAt.IsZero() {
+				return nil
+			}
+		}
+		s.SeenAt, s.ConfirmedAt = tx.Now(), tx.Now()
+		if len(found[0]) > 0 {
+			there := found[0][0]
+			s.ID = there.ID
+			mergeStray(s, there)
+			changed, err = tx.ConfirmStray(ctx, s)
+			return err
+		}
+		open, err := tx.OpenStrays(ctx, s.Connection, MaxStrays)
+		if err != nil {
+			return err
+		}
+		if open >= MaxStrays {
+			return ErrManyStrays
+		}
+		s.ID = till.NewID(tx.Now())
+		changed, err = tx.InsertStray(ctx, s)
+		return err
+	})
+	return changed || again && err == nil, err
+}
+
+// mergeStray copies what a line does not say from the recorded stray.
+func mergeStray(s, there *store.Stray) {
+	if s.Reference.IsZero() {
+		s.Reference = there.Reference
+	}
+	if s.Subject.IsZero() {
+		s.Subject = there.Subject
+	}
+	if s.Receipt == "" {
+		s.Receipt = there.Receipt
+	}
+	if s.Direction == "" {
+		s.Direction = there.Direction
+	}
+}
+
+// CloseBookedStrays closes new strays whose payment was booked while the
+// statement was compared.
+func CloseBookedStrays(ctx context.Context, s *store.Store, strays []*store.Stray, clients []till.ID) error {
+	if len(strays) == 0 {
+		return nil
+	}
+	all := make([]store.StatementKey, len(strays))
+	for i, stray := range strays {
+		all[i] = statementKeyOf(stray)
+	}
+	for _, client := range clients {
+		var refs []store.Ref
+		err := s.View(ctx, func(tx *store.Tx) (err error) {
+			refs, err = tx.FindByStatement(ctx, strays[0].Connection, client, all)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, stray := range strays {
+			if len(refs) == 0 {
+				break
+			}
+			if _, _, err := closeIfBooked(ctx, s, stray.ID, []till.ID{client}); err != nil {
+				return fmt.Errorf("stray %s: %w", stray.ID, err)
+			}
+		}
+	}
+	return nil
+}

@@ -7,6 +7,9 @@ import (
 	"till/store"
 )
 
+// ActionRestored is the audit action of a restore.
+const ActionRestored = "restored"
+
 // decision is what an audit row and the entry it is about have in common.
 type decision struct {
 	at      till.Time
@@ -102,7 +105,7 @@ func (v *verifier) chains(ctx context.Context) (*chains, error) {
 // verifyLinks compares the links of a row that has some with what they should
 // be. Where the key is not known, it only looks whether one is missing.
 func (v *verifier) verifyLinks(c *chains, a *store.AuditRow, slice auditSlice) {
-	if a.Action == actionRestored && c.restored == 0 {
+	if a.Action == ActionRestored && c.restored == 0 {
 		c.restored = a.Sequence
 	}
 	if a.Sequence <= max(c.ended, c.end) { // the others' seals are still to come
