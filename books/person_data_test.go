@@ -3,9 +3,11 @@ package books_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"till"
 	"till/books"
+	"till/collect"
 	"till/store"
 	"till/store/storetest"
 )
@@ -17,7 +19,7 @@ func TestPersonData(t *testing.T) {
 	for _, e := range storetest.Engines() {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
-			w := newFindWorld(t, e)
+			w := newPhoneWorld(t, e)
 			const mine, others = "242061230001", "242061230002"
 			var want []till.ID
 			add := func(c *till.Client, phone string) {
@@ -143,5 +145,39 @@ func TestOldAnswersAreCleared(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// phoneWorld is two clients with payments.
+type phoneWorld struct {
+	store *store.Store
+	key   store.PhoneKey
+	a, b  *till.Client
+	pays  *collect.Collector
+	t     *testing.T
+}
+
+func newPhoneWorld(t *testing.T, e storetest.Engine) *phoneWorld {
+	t.Helper()
+	w := &phoneWorld{t: t, store: storetest.Open(t, e.Config(t))}
+	w.pays = storetest.NewCollector(t, w.store)
+	w.a, w.b = storetest.NewClient(t, w.store, till.Test), storetest.NewClient(t, w.store, till.Test)
+	var err error
+	if w.key, err = store.NewPhoneKey([]byte("a secret for tests only")); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *phoneWorld) pay(c *till.Client, phone, reference string) till.ID {
+	return storetest.NewPayment(w.t, w.pays, c, storetest.Body{Phone: phone, Reference: reference}).ID
+}
+
+// index fills the index up to now, and expects so many new rows.
+func (w *phoneWorld) index(t *testing.T, want int) {
+	t.Helper()
+	n, err := books.IndexPhones(t.Context(), w.store, w.key, w.store.Now().Add(time.Second))
+	if err != nil || n != want {
+		t.Errorf("%d rows were indexed, want %d: %v", n, want, err)
 	}
 }

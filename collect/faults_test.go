@@ -333,34 +333,34 @@ func TestABatchIsDecidedElementByElement(t *testing.T) {
 	cases := []struct {
 		name    string
 		results []provider.Result
-		want    story
+		want    outcome
 	}{
 		{"five successes are one credit", []provider.Result{success, success, success, success, success},
-			story{"", "success", "", "confirmed", 0, "collection", "pending processing success", ""}},
+			outcome{"", "success", "", "confirmed", 0, "collection", "pending processing success", ""}},
 		{"success after failed is late money", []provider.Result{declined, success},
-			story{"", "failed", "customer_declined", "confirmed", 0, "late_collection", "pending processing failed late_success", "late_money"}},
+			outcome{"", "failed", "customer_declined", "confirmed", 0, "late_collection", "pending processing failed late_success", "late_money"}},
 		{"failed after success is a contradiction and takes nothing back", []provider.Result{success, declined},
-			story{"", "success", "", "confirmed", 0, "collection", "pending processing success", "contradiction"}},
+			outcome{"", "success", "", "confirmed", 0, "collection", "pending processing success", "contradiction"}},
 		{"a second success with another receipt is a contradiction", []provider.Result{success, {Outcome: provider.Success, Receipt: "R2", Amount: money}},
-			story{"", "success", "", "confirmed", 0, "collection", "pending processing success", "contradiction"}},
+			outcome{"", "success", "", "confirmed", 0, "collection", "pending processing success", "contradiction"}},
 		{"two late successes are one credit", []provider.Result{declined, success, success},
-			story{"", "failed", "customer_declined", "confirmed", 0, "late_collection", "pending processing failed late_success", "late_money"}},
+			outcome{"", "failed", "customer_declined", "confirmed", 0, "late_collection", "pending processing failed late_success", "late_money"}},
 		{"open after a final changes nothing", []provider.Result{declined, open},
-			story{"", "failed", "customer_declined", "confirmed", 0, "", "pending processing failed", ""}},
+			outcome{"", "failed", "customer_declined", "confirmed", 0, "", "pending processing failed", ""}},
 		{"another currency is not credited", []provider.Result{{Outcome: provider.Success, Receipt: "R", Amount: till.Money{Minor: 5000, Currency: "XOF"}}},
-			story{"", "processing", "", "needs_attention", 0, "", "pending processing needs_attention", "mismatch"}},
+			outcome{"", "processing", "", "needs_attention", 0, "", "pending processing needs_attention", "mismatch"}},
 		{"another reference is not credited", []provider.Result{{Outcome: provider.Success, Receipt: "R", Amount: money, Reference: "other"}},
-			story{"", "processing", "", "needs_attention", 0, "", "pending processing needs_attention", "mismatch"}},
+			outcome{"", "processing", "", "needs_attention", 0, "", "pending processing needs_attention", "mismatch"}},
 		{"another amount twice is put aside once", []provider.Result{{Outcome: provider.Success, Amount: till.Money{Minor: 1, Currency: "XAF"}}, {Outcome: provider.Success, Amount: till.Money{Minor: 1, Currency: "XAF"}}},
-			story{"", "processing", "", "needs_attention", 0, "", "pending processing needs_attention", "mismatch"}},
+			outcome{"", "processing", "", "needs_attention", 0, "", "pending processing needs_attention", "mismatch"}},
 		{"the right amount after another one is credited from what was put aside", []provider.Result{{Outcome: provider.Success, Amount: till.Money{Minor: 1, Currency: "XAF"}}, success},
-			story{"", "success", "", "confirmed", 0, "collection", "pending processing needs_attention success", "mismatch"}},
+			outcome{"", "success", "", "confirmed", 0, "collection", "pending processing needs_attention success", "mismatch"}},
 		{"failed after money was put aside waits for a person", []provider.Result{{Outcome: provider.Success, Amount: till.Money{Minor: 1, Currency: "XAF"}}, declined},
-			story{"", "processing", "", "needs_attention", 0, "", "pending processing needs_attention", "contradiction mismatch"}},
+			outcome{"", "processing", "", "needs_attention", 0, "", "pending processing needs_attention", "contradiction mismatch"}},
 		{"a word we do not know is never final", []provider.Result{{Outcome: provider.Unrecognised, Code: "ON_HOLD"}},
-			story{"", "processing", "", "waiting", 0, "", "pending processing", "unknown_status"}},
+			outcome{"", "processing", "", "waiting", 0, "", "pending processing", "unknown_status"}},
 		{"a failure without a reason is unspecified", []provider.Result{{Outcome: provider.Failed}},
-			story{"", "failed", "unspecified", "confirmed", 0, "", "pending processing failed", ""}},
+			outcome{"", "failed", "unspecified", "confirmed", 0, "", "pending processing failed", ""}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -386,7 +386,7 @@ func TestABatchIsDecidedElementByElement(t *testing.T) {
 						t.Errorf("together %v: the operator's account is at %d; what it holds was counted twice", together, n)
 					}
 					p := w.payment(id)
-					got := story{"", p.Status, p.FailureReason, p.Resolution.State, w.debits(id), w.credits(id), w.kinds(id), sorted(w.cases(id))}
+					got := outcome{"", p.Status, p.FailureReason, p.Resolution.State, w.debits(id), w.credits(id), w.kinds(id), sorted(w.cases(id))}
 					if got != c.want {
 						t.Errorf("together %v\n got  %+v\n want %+v", together, got, c.want)
 					}
@@ -443,13 +443,13 @@ func TestAPersonBringsTheOperatorsWord(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for id, want := range map[till.ID]story{
+		for id, want := range map[till.ID]outcome{
 			stuck: {"", "success", "", "confirmed", 0, "collection", "pending processing needs_attention success", ""},
 			wrong: {"", "success", "", "confirmed", 1, "collection", "pending processing needs_attention success", ""},
 			lost:  {"", "expired", "customer_timeout", "confirmed", 0, "late_collection", "pending processing expired late_success", ""},
 		} {
 			p := w.payment(id)
-			got := story{"", p.Status, p.FailureReason, p.Resolution.State, w.debits(id), w.credits(id), w.kinds(id), ""}
+			got := outcome{"", p.Status, p.FailureReason, p.Resolution.State, w.debits(id), w.credits(id), w.kinds(id), ""}
 			if got != want {
 				t.Errorf("\n got  %+v\n want %+v", got, want)
 			}

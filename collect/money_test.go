@@ -17,6 +17,7 @@ import (
 	"till/provider/sandbox"
 	"till/store"
 	"till/store/storetest"
+	"till/story"
 )
 
 // wallet returns the client's wallet in XAF.
@@ -99,7 +100,7 @@ func TestACollectionTakenBackIsDebitedOnce(t *testing.T) {
 			t.Error("a success is read without a callback")
 		}
 		time.Sleep(4 * time.Second)
-		story{"0021", "success", "", "confirmed", 1, "collection_reversal collection", "pending processing success reversed", "reversed"}.check(t, w, id)
+		outcome{"0021", "success", "", "confirmed", 1, "collection_reversal collection", "pending processing success reversed", "reversed"}.check(t, w, id)
 		w.holds(0, 0)
 		w.want("collection +5000, collection_reversal -5000")
 		if w.posted(ledger.OperatorAccount) != 0 || w.step(id) != nil {
@@ -192,7 +193,7 @@ func TestAReversalToldFiveTimesIsOne(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, w *world, id till.ID) {
 		t.Helper()
-		story{"4567", "success", "", "confirmed", 1, "collection_reversal collection", "pending processing success reversed", "reversed"}.check(t, w, id)
+		outcome{"4567", "success", "", "confirmed", 1, "collection_reversal collection", "pending processing success reversed", "reversed"}.check(t, w, id)
 		w.holds(0, 0)
 		w.want("collection +5000, collection_reversal -5000")
 	}
@@ -328,7 +329,7 @@ func TestLateMoneyCanBeTakenBack(t *testing.T) {
 		w.holds(4900, 0)
 		w.collector.Apply(t.Context(), answers(w, id, reversed))
 		w.holds(0, 100)
-		story{"0013", "expired", "customer_timeout", "confirmed", 1, "collection_reversal fee late_collection",
+		outcome{"0013", "expired", "customer_timeout", "confirmed", 1, "collection_reversal fee late_collection",
 			"pending processing expired late_success reversed", "late_money reversed"}.check(t, w, id)
 	})
 }
@@ -461,7 +462,7 @@ func TestAReversalSurvivesACrash(t *testing.T) {
 func (w *world) callbacks(id till.ID) (c store.Callbacks) {
 	w.t.Helper()
 	w.view(func(ctx context.Context, tx *store.Tx) error {
-		s, err := books.ReadStory(ctx, tx, till.SubjectPayment, store.Ref{Client: w.client.ID, ID: id})
+		s, err := story.ReadStory(ctx, tx, till.SubjectPayment, store.Ref{Client: w.client.ID, ID: id})
 		if err == nil {
 			c = s.Calls
 		}
@@ -494,12 +495,12 @@ func TestCallbacksOutliveTheStep(t *testing.T) {
 			t.Errorf("after the step: %+v after %+v", got, before)
 		}
 		w.view(func(ctx context.Context, tx *store.Tx) error {
-			s, err := books.ReadStory(ctx, tx, till.SubjectPayment, ref)
+			s, err := story.ReadStory(ctx, tx, till.SubjectPayment, ref)
 			if err != nil {
 				return err
 			}
 			for _, m := range s.Timeline() {
-				if m.Kind == books.MomentCallback {
+				if m.Kind == story.MomentCallback {
 					if m.At != got.First {
 						t.Errorf("the timeline has the callbacks at %s, want %s", m.At, got.First)
 					}

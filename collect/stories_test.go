@@ -282,8 +282,8 @@ func (w *world) view(f func(ctx context.Context, tx *store.Tx) error) {
 	storetest.View(w.t, w.store, f)
 }
 
-// story is what the contract says of one ending of a phone number.
-type story struct {
+// outcome is what the contract says of one ending of a phone number.
+type outcome struct {
 	digits  string
 	status  till.Status
 	reason  till.FailureReason
@@ -294,7 +294,7 @@ type story struct {
 	cases   string
 }
 
-var stories = []story{
+var stories = []outcome{
 	{"4567", "success", "", "confirmed", 1, "collection", "pending processing success", ""},
 	{"0000", "expired", "customer_timeout", "confirmed", 0, "", "pending processing expired", ""},
 	{"0002", "failed", "customer_declined", "confirmed", 0, "", "pending processing failed", ""},
@@ -314,10 +314,10 @@ var stories = []story{
 	{"0019", "processing", "", "needs_attention", 1, "", "pending processing needs_attention", "mismatch"},
 }
 
-func (s story) check(t *testing.T, w *world, id till.ID) {
+func (s outcome) check(t *testing.T, w *world, id till.ID) {
 	t.Helper()
 	p := w.payment(id)
-	got := story{s.digits, p.Status, p.FailureReason, p.Resolution.State, w.debits(id), w.credits(id), w.kinds(id), w.cases(id)}
+	got := outcome{s.digits, p.Status, p.FailureReason, p.Resolution.State, w.debits(id), w.credits(id), w.kinds(id), w.cases(id)}
 	if got != s {
 		t.Errorf("story %s\n got  %+v\n want %+v", s.digits, got, s)
 	}

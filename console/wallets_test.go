@@ -16,6 +16,7 @@ import (
 	"till/books"
 	"till/store"
 	"till/store/storetest"
+	"till/story"
 )
 
 // Wallets, a statement with its balances, and its table, on each engine.
@@ -143,7 +144,7 @@ func TestNotesOnAPayment(t *testing.T) {
 	}
 	page = w.get(to)
 	checkPage(t, "a payment with a note", page)
-	if strings.Count(page, "Note by Awa N.") != 1 || !strings.Contains(page, "second line") || !strings.Contains(page, "The note is saved.") || strings.Contains(page, books.ActNote) {
+	if strings.Count(page, "Note by Awa N.") != 1 || !strings.Contains(page, "second line") || !strings.Contains(page, "The note is saved.") || strings.Contains(page, story.ActNote) {
 		t.Errorf("the timeline does not show the note once:\n%s", page)
 	}
 	form.Set("text", "something else")

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/console/look"
 	"till/console/shell"
 	"till/console/subject"
 	"till/people"
 	"till/store"
+	"till/story"
 )
 
 // waitPage is what became of a request at the counter: it waits, it is paid, or
@@ -55,14 +55,14 @@ func (v *visit) collected() error {
 	if ref.ID.Time() < v.earliestPayment() {
 		return shell.ErrNoPage
 	}
-	var story *books.Story
+	var history *story.Story
 	var person till.ID
 	var sums []store.DeskSum
 	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
-		if story, err = books.ReadStory(ctx, tx, till.SubjectPayment, ref); err != nil {
+		if history, err = story.ReadStory(ctx, tx, till.SubjectPayment, ref); err != nil {
 			return err
 		}
-		if person, err = v.deskPerson(ctx, tx, story.Payment); err != nil || person != v.Session.Person.ID || !story.Payment.Credited() {
+		if person, err = v.deskPerson(ctx, tx, history.Payment); err != nil || person != v.Session.Person.ID || !history.Payment.Credited() {
 			return err
 		}
 		sums, err = tx.DeskSums(ctx, v.Client.ID, person, v.Clock.StartOfDay(v.Now, 0))
@@ -74,11 +74,11 @@ func (v *visit) collected() error {
 	if person.IsZero() {
 		return v.Redirect(v.ClientPath("/payments/" + ref.ID.String()))
 	}
-	return v.showWait(story, person == v.Session.Person.ID, sums)
+	return v.showWait(history, person == v.Session.Person.ID, sums)
 }
 
-func (v *visit) showWait(story *books.Story, own bool, sums []store.DeskSum) error {
-	pay := story.Payment
+func (v *visit) showWait(history *story.Story, own bool, sums []store.DeskSum) error {
+	pay := history.Payment
 	id := pay.ID.String()
 	p := &waitPage{Again: v.ClientPath("/collect/" + id), Amount: pay.Amount, Phone: subject.MaskPhone(pay.Phone), Wallet: shell.MethodName(pay.Method, ""),
 		Mine: v.ClientPath("/collect/mine"), Payment: v.ClientPath("/payments/" + id)}
@@ -90,12 +90,12 @@ func (v *visit) showWait(story *books.Story, own bool, sums []store.DeskSum) err
 	if v.Console.SubmitRate != nil {
 		rate = v.Console.SubmitRate(pay.Connection, till.SubjectPayment)
 	}
-	why := story.Why(rate)
-	p.Going = subject.GoingOf(v.Visit, story, why, p.State.Tone)
+	why := history.Why(rate)
+	p.Going = subject.GoingOf(v.Visit, history, why, p.State.Tone)
 	p.Paid = pay.Credited() && pay.ReversedAt.IsZero()
 	p.Ended = pay.Status.Final() && !pay.Credited() && !pay.Attention
-	p.Asking = !pay.Status.Final() && why.Next != books.Customer && v.Now.Sub(pay.CreatedAt) < askingTime
-	p.Waiting = why.Code == books.WhyWaiting && v.Now < why.Until
+	p.Asking = !pay.Status.Final() && why.Next != story.Customer && v.Now.Sub(pay.CreatedAt) < askingTime
+	p.Waiting = why.Code == story.WhyWaiting && v.Now < why.Until
 	if p.Waiting {
 		left := why.Until.Sub(v.Now)
 		p.Left, p.LeftText, p.Window = ringOf(left, pay.ApprovalWindow), clockOf(left), int64(pay.ApprovalWindow/time.Second)
@@ -107,7 +107,7 @@ func (v *visit) showWait(story *books.Story, own bool, sums []store.DeskSum) err
 		p.AskAgain = v.ClientPath("/collect?again=" + id)
 	}
 	if pay.Credited() {
-		v.paidFacts(p, story)
+		v.paidFacts(p, history)
 		p.Receipt = v.ClientPath("/payments/" + id + "/receipt")
 	}
 	for _, s := range sums {
@@ -117,7 +117,7 @@ func (v *visit) showWait(story *books.Story, own bool, sums []store.DeskSum) err
 }
 
 // paidFacts fills in what a cashier tells the customer.
-func (v *visit) paidFacts(p *waitPage, s *books.Story) {
+func (v *visit) paidFacts(p *waitPage, s *story.Story) {
 	t, pay := v.Words.T, s.Payment
 	add := func(name, value string) *shell.Fact {
 		if value == "" {

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/console/look"
 	"till/console/shell"
 	"till/console/subject"
 	"till/console/words"
 	"till/store"
+	"till/story"
 )
 
 // papers are what receipts are printed on: rolls of 58 and 80 mm, and A4.
@@ -49,9 +49,9 @@ func (v *visit) receipt() error {
 	if ref.ID.Time() < v.earliestPayment() {
 		return shell.ErrNoPage
 	}
-	var story *books.Story
+	var history *story.Story
 	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
-		story, err = books.ReadStory(ctx, tx, till.SubjectPayment, ref)
+		history, err = story.ReadStory(ctx, tx, till.SubjectPayment, ref)
 		return err
 	})
 	if err != nil {
@@ -65,16 +65,16 @@ func (v *visit) receipt() error {
 	for _, paper := range papers {
 		p.Papers = append(p.Papers, shell.Choice{Text: v.Words.T("receipt.paper_" + paper), Path: v.R.URL.Path + "?paper=" + paper, Current: paper == p.Paper})
 	}
-	if !story.Payment.Credited() {
+	if !history.Payment.Credited() {
 		p.Unpaid = v.Words.T("receipt.unpaid")
 		return v.Page("receipt", p)
 	}
-	v.fillReceipt(p, story)
+	v.fillReceipt(p, history)
 	return v.Page("receipt", p)
 }
 
 // fillReceipt writes the receipt in the merchant's language.
-func (v *visit) fillReceipt(p *receiptPage, s *books.Story) {
+func (v *visit) fillReceipt(p *receiptPage, s *story.Story) {
 	w := v.Words
 	if v.Profile.Language != "" {
 		w = words.For(v.Profile.Language)

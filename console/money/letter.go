@@ -4,16 +4,16 @@ import (
 	"slices"
 	"strings"
 
-	"till/books"
 	"till/console/look"
 	"till/console/subject"
 	"till/people"
+	"till/story"
 )
 
 // letter returns a text that asks the operator about a payment or payout which is open
 // or has an open case: copied, it needs no more than a greeting. It is for those of the
 // house who work on cases; "" for others.
-func (v *visit) letter(s *books.Story) string {
+func (v *visit) letter(s *story.Story) string {
 	if !v.Session.MayHouse(people.CasesWork) || s.Subject.Final && len(s.OpenCases()) == 0 {
 		return ""
 	}
@@ -34,7 +34,7 @@ func (v *visit) letter(s *books.Story) string {
 	line("theirs", theirs)
 	line("amount", look.Money(v.Words.Lang(), b.Amount))
 	line("phone", subject.MaskPhone(b.Phone))
-	if i := slices.IndexFunc(s.Timeline(), func(m books.Moment) bool { return m.Kind == books.MomentSent }); i >= 0 {
+	if i := slices.IndexFunc(s.Timeline(), func(m story.Moment) bool { return m.Kind == story.MomentSent }); i >= 0 {
 		sent := s.Timeline()[i].At
 		line("sent", v.Clock.DateTime(sent)+" ("+v.Clock.Offset(sent)+"; "+sent.String()+")")
 	}

@@ -6,12 +6,12 @@ import (
 	"net/http"
 
 	"till"
-	"till/books"
 	"till/console/look"
 	"till/console/shell"
 	"till/console/subject"
 	"till/people"
 	"till/store"
+	"till/story"
 )
 
 // notePage is where a note on a payment or payout is written.
@@ -75,11 +75,11 @@ func (v *visit) saveNote(p *notePage, kind till.SubjectKind, ref store.Ref) (don
 	} else {
 		id = till.NewID(v.Now)
 	}
-	if _, err := books.CleanNote(p.Text); err != nil {
-		p.Wrong = t("note.wrong", "n", books.MaxNoteChars)
+	if _, err := story.CleanNote(p.Text); err != nil {
+		p.Wrong = t("note.wrong", "n", story.MaxNoteChars)
 		return false, nil
 	}
-	err = books.AddNote(v.R.Context(), v.Console.Store, kind, store.Note{Ref: ref, ID: id, Actor: v.Session.Actor(), Text: p.Text})
+	err = story.AddNote(v.R.Context(), v.Console.Store, kind, store.Note{Ref: ref, ID: id, Actor: v.Session.Actor(), Text: p.Text})
 	var e *till.Error
 	switch {
 	case err == nil:
@@ -88,7 +88,7 @@ func (v *visit) saveNote(p *notePage, kind till.SubjectKind, ref store.Ref) (don
 		p.Wrong, p.Key = t("note.used"), till.NewID(v.Now).String()
 		return false, nil
 	case errors.As(err, &e) && e.Code == till.CodeValidationFailed:
-		p.Wrong = t("note.full", "n", books.MaxNotes)
+		p.Wrong = t("note.full", "n", story.MaxNotes)
 		return false, nil
 	}
 	return false, err
@@ -113,17 +113,17 @@ func (v *visit) readNotes(p *notePage, kind till.SubjectKind, ref store.Ref) err
 			p.State, _ = subject.PaymentChip(v.Visit, row)
 		}
 		p.Frame = v.Frame(v.Words.T("note.title")+" "+look.Money(v.Words.Lang(), p.Amount), "menu."+p.Kind)
-		notes, err := tx.Notes(ctx, ref, books.MaxNotes)
+		notes, err := tx.Notes(ctx, ref, story.MaxNotes)
 		for _, n := range notes {
 			p.Notes = append(p.Notes, &noteLine{n.CreatedAt, till.NameOfActor(n.Actor), n.Text})
 		}
-		p.Full = len(notes) >= books.MaxNotes
+		p.Full = len(notes) >= story.MaxNotes
 		return err
 	})
 }
 
 // Most is how many characters a note may have.
-func (p *notePage) Most() int { return books.MaxNoteChars }
+func (p *notePage) Most() int { return story.MaxNoteChars }
 
 // MostNotes is how many notes there may be.
-func (p *notePage) MostNotes() int { return books.MaxNotes }
+func (p *notePage) MostNotes() int { return story.MaxNotes }

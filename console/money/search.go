@@ -9,13 +9,13 @@ import (
 	"strings"
 
 	"till"
-	"till/books"
 	"till/console/look"
 	"till/console/shell"
 	"till/console/subject"
 	"till/ledger"
 	"till/people"
 	"till/store"
+	"till/story"
 )
 
 // A search can be reloaded and sent to a colleague, so what was typed stands in the address. A phone
@@ -249,13 +249,13 @@ func (v *visit) find(p *searchPage, text string) error {
 		return nil
 	}
 	return v.View(func(ctx context.Context, tx *store.Tx) error {
-		payments, short, err := books.FindPayments(ctx, tx, v.Console.Marks, q)
+		payments, short, err := story.FindPayments(ctx, tx, v.Console.Marks, q)
 		if err := p.takes(short, err); err != nil {
 			return err
 		}
 		var payouts []*store.PayoutRow
 		if v.Client == nil || v.May(people.WalletsSee) {
-			payouts, short, err = books.FindPayouts(ctx, tx, v.Console.Marks, q)
+			payouts, short, err = story.FindPayouts(ctx, tx, v.Console.Marks, q)
 			if err := p.takes(short, err); err != nil {
 				return err
 			}
@@ -275,11 +275,11 @@ func (v *visit) find(p *searchPage, text string) error {
 
 // findLines adds the lines of wallets that tell more than the payments and payouts that
 // were found.
-func (v *visit) findLines(ctx context.Context, tx *store.Tx, p *searchPage, q books.Search) error {
+func (v *visit) findLines(ctx context.Context, tx *store.Tx, p *searchPage, q story.Search) error {
 	if v.Client != nil && !v.May(people.WalletsSee) {
 		return nil
 	}
-	lines, short, err := books.FindLines(ctx, tx, q)
+	lines, short, err := story.FindLines(ctx, tx, q)
 	if err := p.takes(short, err); err != nil {
 		return err
 	}
@@ -299,7 +299,7 @@ func (v *visit) findLines(ctx context.Context, tx *store.Tx, p *searchPage, q bo
 
 // takes notes what a search says beside what it found.
 func (p *searchPage) takes(short bool, err error) error {
-	if errors.Is(err, books.ErrTooManyRows) {
+	if errors.Is(err, story.ErrTooManyRows) {
 		p.Limit, err = true, nil
 	}
 	p.More = p.More || short
@@ -308,8 +308,8 @@ func (p *searchPage) takes(short bool, err error) error {
 
 // searchFor returns what a text means, taken in one way: of the merchant, or over all
 // merchants on the house's page.
-func (v *visit) searchFor(as, text string) books.Search {
-	q := books.Search{Earliest: v.Earliest()}
+func (v *visit) searchFor(as, text string) story.Search {
+	q := story.Search{Earliest: v.Earliest()}
 	if v.Client != nil {
 		q.Client = v.Client.ID
 	}

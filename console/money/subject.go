@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"till"
-	"till/books"
 	"till/console/look"
 	"till/console/shell"
 	"till/console/subject"
 	"till/people"
+	"till/story"
 )
 
 // subjectPage is a payment or a payout: what is going on, what happened, and
@@ -69,7 +69,7 @@ func (v *visit) subject(kind till.SubjectKind, list string, whole bool) error {
 	if ref.ID.Time() < v.Earliest() {
 		return shell.ErrNoPage
 	}
-	story, views, endpoints, err := subject.ReadStory(v.Visit, kind, ref)
+	history, views, endpoints, err := subject.ReadStory(v.Visit, kind, ref)
 	if err != nil {
 		return err
 	}
@@ -78,31 +78,31 @@ func (v *visit) subject(kind till.SubjectKind, list string, whole bool) error {
 			return err
 		}
 	}
-	p := &subjectPage{Kind: list, Amount: story.Subject.Amount, Back: v.cameFrom(v.ClientPath("/" + list)), Again: v.R.URL.RequestURI(), Whole: whole}
+	p := &subjectPage{Kind: list, Amount: history.Subject.Amount, Back: v.cameFrom(v.ClientPath("/" + list)), Again: v.R.URL.RequestURI(), Whole: whole}
 	if v.May(people.PhonesSee) && !whole {
 		p.Reveal = v.ClientPath("/" + list + "/" + ref.ID.String() + "/phone")
 	}
-	name := story.Subject.Reference
+	name := history.Subject.Reference
 	if name == "" {
-		name = look.Money(v.Words.Lang(), story.Subject.Amount)
+		name = look.Money(v.Words.Lang(), history.Subject.Amount)
 	}
 	p.Frame = v.Frame(v.Words.T("subject."+string(kind), "name", name), "menu."+list)
-	if story.Payment != nil {
-		p.State, p.Reason = subject.PaymentChip(v.Visit, story.Payment)
+	if history.Payment != nil {
+		p.State, p.Reason = subject.PaymentChip(v.Visit, history.Payment)
 	} else {
-		p.State, p.Reason = subject.PayoutChip(v.Visit, story.Payout)
+		p.State, p.Reason = subject.PayoutChip(v.Visit, history.Payout)
 	}
 	p.State.Big = true
 	rate := 0
 	if v.Console.SubmitRate != nil {
-		rate = v.Console.SubmitRate(story.Subject.Connection, kind)
+		rate = v.Console.SubmitRate(history.Subject.Connection, kind)
 	}
-	p.Going = subject.GoingOf(v.Visit, story, story.Why(rate), p.State.Tone)
-	p.Moments = v.timeline(story, views, endpoints)
+	p.Going = subject.GoingOf(v.Visit, history, history.Why(rate), p.State.Tone)
+	p.Moments = v.timeline(history, views, endpoints)
 	v.tabs(p)
-	v.facts(p, story)
-	p.Letter = v.letter(story)
-	if story.Payment != nil && story.Payment.Credited() && v.May(people.Collect) {
+	v.facts(p, history)
+	p.Letter = v.letter(history)
+	if history.Payment != nil && history.Payment.Credited() && v.May(people.Collect) {
 		p.Print = v.ClientPath("/payments/" + ref.ID.String() + "/receipt")
 	}
 	if v.May(people.NotesWrite) {
@@ -122,30 +122,30 @@ func (v *visit) cameFrom(list string) string {
 }
 
 // groups are the filters of the timeline, in the order of the page.
-var groups = []books.Group{books.AboutAll, books.AboutOperator, books.AboutMoney, books.AboutWebhooks, books.AboutPeople}
+var groups = []story.Group{story.AboutAll, story.AboutOperator, story.AboutMoney, story.AboutWebhooks, story.AboutPeople}
 
 // tabs fills in the filters of the timeline and keeps what the chosen one
 // shows.
 func (v *visit) tabs(p *subjectPage) {
 	q := v.R.URL.Query()
-	chosen := books.Group(q.Get("show"))
+	chosen := story.Group(q.Get("show"))
 	if !slices.Contains(groups, chosen) {
-		chosen = books.AboutAll
+		chosen = story.AboutAll
 	}
 	for _, g := range groups {
 		path := strings.TrimSuffix(v.R.URL.Path, "/phone")
-		if g != books.AboutAll {
+		if g != story.AboutAll {
 			path += "?" + url.Values{"show": {string(g)}}.Encode()
 		}
 		p.Tabs = append(p.Tabs, shell.Choice{Text: v.Words.T("group." + string(g)), Path: path, Current: g == chosen})
 	}
-	if chosen != books.AboutAll {
-		p.Moments = slices.DeleteFunc(p.Moments, func(m *TimelineItem) bool { return m.Group != chosen && m.Group != books.AboutAll })
+	if chosen != story.AboutAll {
+		p.Moments = slices.DeleteFunc(p.Moments, func(m *TimelineItem) bool { return m.Group != chosen && m.Group != story.AboutAll })
 	}
 }
 
 // facts fills in what the payment or payout is.
-func (v *visit) facts(p *subjectPage, s *books.Story) {
+func (v *visit) facts(p *subjectPage, s *story.Story) {
 	t, b := v.Words.T, &s.Subject
 	money := func(minor int64) string {
 		return look.Money(v.Words.Lang(), till.Money{Minor: minor, Currency: b.Amount.Currency})

@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"till"
-	"till/books"
 	"till/console/look"
 	"till/console/subject"
 	"till/ledger"
 	"till/people"
 	"till/store"
+	"till/story"
 	"till/webhook"
 )
 
@@ -30,13 +30,13 @@ type TimelineItem struct {
 	Detail       string // what opens below
 	DetailName   string
 	Next, Open   bool
-	Group        books.Group
+	Group        story.Group
 }
 
 // timeline returns what happened, by time. Webhook deliveries stand at the
 // time they were sent; one that arrived at once kept no time, and stands at its
 // event's.
-func (v *visit) timeline(s *books.Story, views []*webhook.DeliveryView, endpoints map[till.ID]*store.Endpoint) []*TimelineItem {
+func (v *visit) timeline(s *story.Story, views []*webhook.DeliveryView, endpoints map[till.ID]*store.Endpoint) []*TimelineItem {
 	var out []*TimelineItem
 	for _, m := range s.Timeline() {
 		if item := v.item(s, m); item != nil {
@@ -68,45 +68,45 @@ func (v *visit) timeline(s *books.Story, views []*webhook.DeliveryView, endpoint
 }
 
 // item puts a moment into words.
-func (v *visit) item(s *books.Story, m books.Moment) *TimelineItem {
+func (v *visit) item(s *story.Story, m story.Moment) *TimelineItem {
 	t := v.Words.T
 	item := &TimelineItem{At: m.At, Group: m.Group, Next: m.Next}
 	switch m.Kind {
-	case books.MomentEvent:
+	case story.MomentEvent:
 		v.event(item, s, m.Event)
-	case books.MomentSent:
+	case story.MomentSent:
 		item.Icon, item.Text = "send", t("line.sent", "op", m.Attempt.Connection)
 		v.answer(item, m.Attempt)
-	case books.MomentAsked:
+	case story.MomentAsked:
 		item.Icon, item.Text = "ask", t("line.asked", "op", m.Attempt.Connection, "n", m.Attempt.Repeats)
 		v.answer(item, m.Attempt)
-	case books.MomentResolved:
+	case story.MomentResolved:
 		item.Icon, item.Text, item.Sub = "person", t("line.resolved"), subject.InWords(v.Visit, m.Attempt.Detail)
-	case books.MomentCallback:
+	case story.MomentCallback:
 		item.Icon, item.Text, item.Sub = "bolt", t("line.callback", "op", s.Subject.Connection, "n", s.Calls.Count), t("line.callback_sub")
 		if s.Calls.Count > 1 {
 			item.Sub = t("line.callback_last", "t", v.Clock.Moment(s.Calls.Last, v.Now))
 		}
-	case books.MomentLine:
+	case story.MomentLine:
 		v.walletLine(item, m.Line)
-	case books.MomentDecided:
+	case story.MomentDecided:
 		item.Icon, item.Text, item.Sub = "coins", subject.ActWords(v.Visit, m.Audit.Action), subject.CaseText(v.Visit, m.Audit.Detail)
-	case books.MomentOpened:
+	case story.MomentOpened:
 		item.Icon, item.Tone, item.Text, item.Sub = "gem", "examine", t("line.opened", "kind", subject.CaseKind(v.Visit, m.Case.Kind)), subject.CaseText(v.Visit, m.Case.Detail)
-	case books.MomentClosed:
+	case story.MomentClosed:
 		item.Icon, item.Text, item.Sub = "check", t("line.closed", "kind", subject.CaseKind(v.Visit, m.Case.Kind)), subject.ClosedText(v.Visit, m.Case)
-	case books.MomentAct:
+	case story.MomentAct:
 		if m.Audit.Action == actCreate {
 			return nil // the event says it
 		}
 		item.Icon, item.Text, item.Sub = "person", t("line.act", "who", till.NameOfActor(m.Audit.Actor), "what", subject.ActWords(v.Visit, m.Audit.Action)), look.MaskedIn(m.Audit.Detail)
-	case books.MomentNote:
+	case story.MomentNote:
 		item.Icon, item.Text, item.Sub = "note", t("line.note", "who", till.NameOfActor(m.Note.Actor)), m.Note.Text
-	case books.MomentNextSend:
+	case story.MomentNextSend:
 		item.Icon, item.Text = "clock", t("line.next_send", "op", s.Subject.Connection)
-	case books.MomentNextAsk:
+	case story.MomentNextAsk:
 		item.Icon, item.Text = "clock", t("line.next_ask", "op", s.Subject.Connection)
-	case books.MomentEnd:
+	case story.MomentEnd:
 		item.Icon, item.Text, item.Sub = "sand", t("line.next_end"), t("line.next_end_sub", "op", subject.OperatorName(v.Visit, s))
 	}
 	if a := m.Audit; a != nil {
@@ -122,7 +122,7 @@ func (v *visit) item(s *books.Story, m books.Moment) *TimelineItem {
 const actCreate = "payment.create"
 
 // event puts a change of the status into words.
-func (v *visit) event(item *TimelineItem, s *books.Story, e *store.EventRow) {
+func (v *visit) event(item *TimelineItem, s *story.Story, e *store.EventRow) {
 	_, kind, _ := strings.Cut(string(e.Kind), ".")
 	key := "event." + string(s.Kind) + "_" + kind
 	item.Text = v.Words.T(key)
@@ -208,7 +208,7 @@ func (v *visit) delivery(d *webhook.DeliveryView, e *store.Endpoint) *TimelineIt
 	if u, err := url.Parse(e.URL); err == nil {
 		host = u.Host
 	}
-	item := &TimelineItem{At: d.EventAt, Group: books.AboutWebhooks, Icon: "mail", Text: host, End: t("line.event", "n", strconv.FormatInt(d.Sequence, 10))}
+	item := &TimelineItem{At: d.EventAt, Group: story.AboutWebhooks, Icon: "mail", Text: host, End: t("line.event", "n", strconv.FormatInt(d.Sequence, 10))}
 	item.EndPath = v.ClientPath("/webhooks/" + e.ID.String() + "/events/" + strconv.FormatInt(d.Sequence, 10))
 	if !d.Last.SentAt.IsZero() {
 		item.At = d.Last.SentAt

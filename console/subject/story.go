@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 
 	"till"
-	"till/books"
 	"till/console/look"
 	"till/console/shell"
 	"till/people"
 	"till/store"
+	"till/story"
 	"till/webhook"
 )
 
@@ -24,7 +24,7 @@ type Going struct {
 }
 
 // GoingOf puts the sentence into words.
-func GoingOf(v *shell.Visit, s *books.Story, w books.Why, tone string) Going {
+func GoingOf(v *shell.Visit, s *story.Story, w story.Why, tone string) Going {
 	g := Going{Tone: tone}
 	at := func(t till.Time) string { return v.Clock.Moment(t, v.Now) }
 	operator := OperatorName(v, s)
@@ -39,10 +39,10 @@ func GoingOf(v *shell.Visit, s *books.Story, w books.Why, tone string) Going {
 	case s.Step != nil && s.Step.Sends > 0:
 		g.More = v.Words.T("going.asks", "op", operator, "t", at(max(w.NextAsk, v.Now)))
 	}
-	if w.Next != books.Nobody {
+	if w.Next != story.Nobody {
 		g.Next = v.Words.T("next."+string(w.Next), "op", operator)
 	}
-	if w.Code == books.WhyWaiting {
+	if w.Code == story.WhyWaiting {
 		g.Until, g.LeftWord = w.Until, v.Words.T("going.left")
 		g.LeftSpan = look.Span(v.Words.Lang(), w.Until.Sub(v.Now))
 	}
@@ -51,23 +51,23 @@ func GoingOf(v *shell.Visit, s *books.Story, w books.Why, tone string) Going {
 
 // ReadStory reads what happened to a payment or a payout and, for those who may
 // see webhooks, the deliveries of its events with their endpoints.
-func ReadStory(v *shell.Visit, kind till.SubjectKind, ref store.Ref) (story *books.Story, views []*webhook.DeliveryView, endpoints map[till.ID]*store.Endpoint, err error) {
+func ReadStory(v *shell.Visit, kind till.SubjectKind, ref store.Ref) (s *story.Story, views []*webhook.DeliveryView, endpoints map[till.ID]*store.Endpoint, err error) {
 	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
-		if story, err = books.ReadStory(ctx, tx, kind, ref); err != nil || !v.May(people.WebhooksSee) {
+		if s, err = story.ReadStory(ctx, tx, kind, ref); err != nil || !v.May(people.WebhooksSee) {
 			return err
 		}
-		events := make([]*till.Event, len(story.Events))
-		for i, e := range story.Events {
+		events := make([]*till.Event, len(s.Events))
+		for i, e := range s.Events {
 			events[i] = &e.Event
 		}
 		views, endpoints, err = webhook.DeliveriesOf(ctx, tx, v.Client.ID, events)
 		return err
 	})
-	return story, views, endpoints, err
+	return s, views, endpoints, err
 }
 
 // OperatorName returns what people call whom the money was asked from.
-func OperatorName(v *shell.Visit, s *books.Story) string {
+func OperatorName(v *shell.Visit, s *story.Story) string {
 	if m, ok := till.MethodOf(s.Subject.Method); ok {
 		return m.Name
 	}
@@ -103,7 +103,7 @@ func ReadDocument(document []byte) (description, text string) {
 func listOf(kind till.SubjectKind) string { return string(kind) + "s" }
 
 // PaidAt returns when the money came in.
-func PaidAt(s *books.Story) till.Time {
+func PaidAt(s *story.Story) till.Time {
 	for _, e := range s.Events {
 		if e.Kind == till.PaymentSuccess {
 			return e.CreatedAt

@@ -18,6 +18,7 @@ import (
 	"till/people"
 	"till/provider/sandbox"
 	"till/store"
+	"till/story"
 )
 
 // place is a named place of a text.
@@ -101,8 +102,8 @@ func places(text string) string {
 // which words there are. A new reason, case or permission without words fails.
 func families(t testing.TB) map[string][]string {
 	f := map[string][]string{
-		"why.": list(books.WhyCodes), "next.": list(books.Parties[1:]), "role.": slices.Concat(list(till.StaffRoles), list(till.HouseRoles)),
-		"group.":    list([]books.Group{books.AboutAll, books.AboutOperator, books.AboutMoney, books.AboutWebhooks, books.AboutPeople}),
+		"why.": list(story.WhyCodes), "next.": list(story.Parties[1:]), "role.": slices.Concat(list(till.StaffRoles), list(till.HouseRoles)),
+		"group.":    list([]story.Group{story.AboutAll, story.AboutOperator, story.AboutMoney, story.AboutWebhooks, story.AboutPeople}),
 		"delivery.": list([]store.DeliveryStatus{store.DeliveryPending, store.DeliveryDelivered, store.DeliverySuperseded, store.DeliveryExhausted, store.DeliveryDisabled}),
 		"case.": {engine.CaseOverdue, engine.CaseUnknownStatus, engine.CaseMismatch, engine.CaseContradiction, engine.CaseLateMoney, engine.CaseReversed,
 			engine.CaseReceiptReused, engine.CaseHandleReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseHeld, books.CaseStatement},

@@ -7,14 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
-	"till/books"
 	"till/cmd/till/internal/cli"
 	"till/store"
+	"till/story"
 )
 
 func (k *subjectCommands) newFind() *cobra.Command {
 	var secretFile, phone string
-	var q books.Search
+	var q story.Search
 	cmd := &cobra.Command{
 		Use:   "find",
 		Short: "Find " + k.name + "s by phone, reference or receipt",
@@ -89,15 +89,15 @@ var foundColumns = cli.Columns[found]{
 }
 
 // lookFor runs the search of payments or of payouts.
-func (k *subjectCommands) lookFor(c *cli.Call, tx *store.Tx, key store.PhoneKey, q books.Search) (out []found, short bool, err error) {
+func (k *subjectCommands) lookFor(c *cli.Call, tx *store.Tx, key store.PhoneKey, q story.Search) (out []found, short bool, err error) {
 	if k.name == payoutCommands.name {
-		rows, short, err := books.FindPayouts(c.Context(), tx, key, q)
+		rows, short, err := story.FindPayouts(c.Context(), tx, key, q)
 		for _, p := range rows {
 			out = append(out, found{p.Subject(), p.ClientID, p.ID, string(p.Status)})
 		}
 		return out, short, err
 	}
-	rows, short, err := books.FindPayments(c.Context(), tx, key, q)
+	rows, short, err := story.FindPayments(c.Context(), tx, key, q)
 	for _, p := range rows {
 		out = append(out, found{p.Subject(), p.ClientID, p.ID, string(p.Status)})
 	}

@@ -1,4 +1,4 @@
-package books_test
+package story_test
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
+	"till/story"
 )
 
 // A story has the engine's rows of the audit log about its subject, wherever they are in the
@@ -47,15 +48,15 @@ func TestAStoryHasWhatTheEngineDecided(t *testing.T) {
 		decided := map[till.ID][]string{}
 		for id, kind := range stories {
 			ref := store.Ref{Client: client.ID, ID: id}
-			var story *books.Story
+			var history *story.Story
 			if err := s.View(t.Context(), func(tx *store.Tx) (err error) {
-				story, err = books.ReadStory(t.Context(), tx, kind, ref)
+				history, err = story.ReadStory(t.Context(), tx, kind, ref)
 				return err
 			}); err != nil {
 				t.Fatal(err)
 			}
 			var got, want []int64
-			for _, a := range story.Decided {
+			for _, a := range history.Decided {
 				got = append(got, a.Sequence)
 			}
 			if err := books.EachAudit(t.Context(), s, client.ID, books.AuditFilter{Subject: id}, func(a *store.AuditRow) error {
@@ -67,13 +68,13 @@ func TestAStoryHasWhatTheEngineDecided(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("%s %s: rows %v, and the log has %v", kind, story.Subject.Status, got, want)
+				t.Errorf("%s %s: rows %v, and the log has %v", kind, history.Subject.Status, got, want)
 			}
-			for _, moment := range story.Timeline() {
+			for _, moment := range history.Timeline() {
 				switch {
 				case moment.Line != nil && (moment.Audit == nil || moment.Audit.Action != moment.Line.Type):
 					t.Errorf("%s: the line %s has the row %+v", id, moment.Line.Type, moment.Audit)
-				case moment.Kind == books.MomentDecided, moment.Event != nil && moment.Audit != nil:
+				case moment.Kind == story.MomentDecided, moment.Event != nil && moment.Audit != nil:
 					decided[id] = append(decided[id], moment.Audit.Action+": "+moment.Audit.Detail)
 				}
 			}
@@ -132,4 +133,8 @@ func TestDecisionsAreFoundAtTheirMoments(t *testing.T) {
 			t.Errorf("another client: %v, %v", none, err)
 		}
 	})
+}
+
+func newAdjustment(client *till.Client, s *store.Store, minor int64) books.Adjustment {
+	return books.Adjustment{Client: client.ID, ID: till.NewID(s.Now()), Amount: till.Money{Minor: minor, Currency: "XAF"}, Reason: "a bank slip of Monday", By: "Anne Ndala"}
 }

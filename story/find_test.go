@@ -1,4 +1,4 @@
-package books_test
+package story_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"till/ledger"
 	"till/store"
 	"till/store/storetest"
+	"till/story"
 )
 
 // A phone is found whether the index has its rows yet or not, of one client and over
@@ -32,39 +33,39 @@ func TestFind(t *testing.T) {
 			amount := w.amount(last)
 			for _, c := range []struct {
 				name string
-				q    books.Search
+				q    story.Search
 				want []till.ID
 			}{
-				{"a phone, indexed and not", books.Search{Client: w.a.ID, Phone: mine}, []till.ID{longer, old}},
-				{"a phone over all", books.Search{Phone: mine}, []till.ID{longer, foreign, old}},
-				{"a phone, not too old", books.Search{Client: w.a.ID, Phone: mine, Earliest: longer.Time()}, []till.ID{longer}},
-				{"a phone that nobody has", books.Search{Client: w.a.ID, Phone: "242069999999"}, nil},
-				{"a reference", books.Search{Client: w.a.ID, Reference: "ORDER-1"}, []till.ID{old, longer}},
-				{"a beginning", books.Search{Client: w.a.ID, Reference: "ORDER-10"}, []till.ID{longer}},
-				{"a beginning with a wildcard", books.Search{Client: w.a.ID, Reference: "ORDER_"}, nil},
-				{"a reference over all", books.Search{Reference: "ORDER-1"}, []till.ID{foreign, old, longer}},
-				{"a beginning over all", books.Search{Reference: "ORDER-10"}, []till.ID{longer}},
-				{"an amount", books.Search{Client: w.a.ID, Amounts: []till.Money{{Minor: 5000, Currency: "KES"}}}, nil},
-				{"an amount over all, not too old", books.Search{Amounts: []till.Money{amount}, Earliest: longer.Time()}, []till.ID{last, longer}},
-				{"an amount, not too old", books.Search{Client: w.a.ID, Amounts: []till.Money{amount}, Earliest: longer.Time()}, []till.ID{last, longer}},
-				{"an event", books.Search{Client: w.a.ID, ID: w.event(old)}, []till.ID{old}},
-				{"an event over all", books.Search{ID: w.event(old)}, []till.ID{old}},
-				{"an event of another", books.Search{Client: w.b.ID, ID: w.event(old)}, nil},
-				{"an id", books.Search{Client: w.a.ID, ID: &old}, []till.ID{old}},
-				{"an id of another", books.Search{Client: w.a.ID, ID: &foreign}, nil},
-				{"an id over all", books.Search{ID: &foreign}, []till.ID{foreign}},
-				{"a receipt that is not there", books.Search{Receipt: "EM1"}, nil},
+				{"a phone, indexed and not", story.Search{Client: w.a.ID, Phone: mine}, []till.ID{longer, old}},
+				{"a phone over all", story.Search{Phone: mine}, []till.ID{longer, foreign, old}},
+				{"a phone, not too old", story.Search{Client: w.a.ID, Phone: mine, Earliest: longer.Time()}, []till.ID{longer}},
+				{"a phone that nobody has", story.Search{Client: w.a.ID, Phone: "242069999999"}, nil},
+				{"a reference", story.Search{Client: w.a.ID, Reference: "ORDER-1"}, []till.ID{old, longer}},
+				{"a beginning", story.Search{Client: w.a.ID, Reference: "ORDER-10"}, []till.ID{longer}},
+				{"a beginning with a wildcard", story.Search{Client: w.a.ID, Reference: "ORDER_"}, nil},
+				{"a reference over all", story.Search{Reference: "ORDER-1"}, []till.ID{foreign, old, longer}},
+				{"a beginning over all", story.Search{Reference: "ORDER-10"}, []till.ID{longer}},
+				{"an amount", story.Search{Client: w.a.ID, Amounts: []till.Money{{Minor: 5000, Currency: "KES"}}}, nil},
+				{"an amount over all, not too old", story.Search{Amounts: []till.Money{amount}, Earliest: longer.Time()}, []till.ID{last, longer}},
+				{"an amount, not too old", story.Search{Client: w.a.ID, Amounts: []till.Money{amount}, Earliest: longer.Time()}, []till.ID{last, longer}},
+				{"an event", story.Search{Client: w.a.ID, ID: w.event(old)}, []till.ID{old}},
+				{"an event over all", story.Search{ID: w.event(old)}, []till.ID{old}},
+				{"an event of another", story.Search{Client: w.b.ID, ID: w.event(old)}, nil},
+				{"an id", story.Search{Client: w.a.ID, ID: &old}, []till.ID{old}},
+				{"an id of another", story.Search{Client: w.a.ID, ID: &foreign}, nil},
+				{"an id over all", story.Search{ID: &foreign}, []till.ID{foreign}},
+				{"a receipt that is not there", story.Search{Receipt: "EM1"}, nil},
 			} {
 				var got []till.ID
 				err := w.store.View(t.Context(), func(tx *store.Tx) error {
-					rows, short, err := books.FindPayments(t.Context(), tx, w.key, c.q)
+					rows, short, err := story.FindPayments(t.Context(), tx, w.key, c.q)
 					for _, p := range rows {
 						got = append(got, p.ID)
 					}
 					if short {
 						t.Errorf("%s is said to be short", c.name)
 					}
-					payouts, _, payoutErr := books.FindPayouts(t.Context(), tx, w.key, c.q)
+					payouts, _, payoutErr := story.FindPayouts(t.Context(), tx, w.key, c.q)
 					if len(payouts) > 0 || payoutErr != nil {
 						t.Errorf("%s finds payouts: %v", c.name, payoutErr)
 					}
@@ -154,35 +155,35 @@ func (w *findWorld) lines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	find := func(q books.Search) (out []*ledger.Transaction) {
+	find := func(q story.Search) (out []*ledger.Transaction) {
 		t.Helper()
-		err := w.store.View(t.Context(), func(tx *store.Tx) (err error) { out, _, err = books.FindLines(t.Context(), tx, q); return err })
+		err := w.store.View(t.Context(), func(tx *store.Tx) (err error) { out, _, err = story.FindLines(t.Context(), tx, q); return err })
 		if err != nil {
 			t.Fatal(err)
 		}
 		return out
 	}
 	amount := []till.Money{{Minor: 731, Currency: "XAF"}}
-	all := find(books.Search{Client: w.a.ID, ID: &mine.ID})
+	all := find(story.Search{Client: w.a.ID, ID: &mine.ID})
 	if len(all) != 1 || all[0].ClientID != w.a.ID || all[0].Amount != amount[0] {
 		t.Fatalf("the line of an adjustment: %+v", all)
 	}
 	line := all[0].ID
 	for _, c := range []struct {
 		name string
-		q    books.Search
+		q    story.Search
 		want int
 	}{
-		{"an adjustment's id over all", books.Search{ID: &mine.ID}, 1},
-		{"a line's id", books.Search{Client: w.a.ID, ID: &line}, 1},
-		{"a line's id over all", books.Search{ID: &line}, 1},
-		{"a line's id of another", books.Search{Client: w.b.ID, ID: &line}, 0},
-		{"a reference", books.Search{Client: w.a.ID, Reference: mine.ID.String()}, 1},
-		{"a reference of another", books.Search{Client: w.b.ID, Reference: mine.ID.String()}, 0},
-		{"an amount", books.Search{Client: w.a.ID, Amounts: amount}, 1},
-		{"an amount in another currency", books.Search{Client: w.a.ID, Amounts: []till.Money{{Minor: 731, Currency: "KES"}}}, 0},
-		{"an amount, too old", books.Search{Client: w.a.ID, Amounts: amount, Earliest: w.store.Now().Add(time.Hour)}, 0},
-		{"a phone", books.Search{Client: w.a.ID, Phone: "242061230001"}, 0},
+		{"an adjustment's id over all", story.Search{ID: &mine.ID}, 1},
+		{"a line's id", story.Search{Client: w.a.ID, ID: &line}, 1},
+		{"a line's id over all", story.Search{ID: &line}, 1},
+		{"a line's id of another", story.Search{Client: w.b.ID, ID: &line}, 0},
+		{"a reference", story.Search{Client: w.a.ID, Reference: mine.ID.String()}, 1},
+		{"a reference of another", story.Search{Client: w.b.ID, Reference: mine.ID.String()}, 0},
+		{"an amount", story.Search{Client: w.a.ID, Amounts: amount}, 1},
+		{"an amount in another currency", story.Search{Client: w.a.ID, Amounts: []till.Money{{Minor: 731, Currency: "KES"}}}, 0},
+		{"an amount, too old", story.Search{Client: w.a.ID, Amounts: amount, Earliest: w.store.Now().Add(time.Hour)}, 0},
+		{"a phone", story.Search{Client: w.a.ID, Phone: "242061230001"}, 0},
 	} {
 		if got := find(c.q); len(got) != c.want {
 			t.Errorf("%s finds %d lines, want %d", c.name, len(got), c.want)

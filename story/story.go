@@ -1,4 +1,4 @@
-package books
+package story
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"till"
+	"till/books"
 	"till/ledger"
 	"till/store"
 )
@@ -64,7 +65,7 @@ func ReadStory(ctx context.Context, tx *store.Tx, kind till.SubjectKind, ref sto
 	if s.Attempts, err = tx.Attempts(ctx, ref); err != nil {
 		return nil, err
 	}
-	if s.Cases, err = tx.Cases(ctx, store.CaseFilter{Client: ref.Client, Subject: ref.ID, All: true, Limit: MaxCases}); err != nil {
+	if s.Cases, err = tx.Cases(ctx, store.CaseFilter{Client: ref.Client, Subject: ref.ID, All: true, Limit: books.MaxCases}); err != nil {
 		return nil, err
 	}
 	if s.Acts, err = tx.ActsOn(ctx, ref, maxActs); err != nil {

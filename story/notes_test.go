@@ -1,4 +1,4 @@
-package books_test
+package story_test
 
 import (
 	"crypto/sha256"
@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"till"
-	"till/books"
 	"till/store"
 	"till/store/storetest"
+	"till/story"
 )
 
 func TestCleanNote(t *testing.T) {
@@ -27,7 +27,7 @@ func TestCleanNote(t *testing.T) {
 		strings.Repeat("a\n", 10) + "b":        "",
 		"<img src=x onerror=alert(1)> is text": "<img src=x onerror=alert(1)> is text",
 	} {
-		got, err := books.CleanNote(text)
+		got, err := story.CleanNote(text)
 		if got != want || (err != nil) != (want == "") || err != nil && till.ErrorCode(err) != till.CodeValidationFailed {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
@@ -43,7 +43,7 @@ func TestANoteIsWrittenOnceAndAudited(t *testing.T) {
 		ref := store.Ref{Client: client.ID, ID: p.ID}
 		note := store.Note{Ref: ref, ID: till.NewID(s.Now()), Actor: "person:Anne Ndala", Text: "paid twice, calls 242061234567 back"}
 		add := func(n store.Note) till.Code {
-			return till.ErrorCode(books.AddNote(t.Context(), s, till.SubjectPayment, n))
+			return till.ErrorCode(story.AddNote(t.Context(), s, till.SubjectPayment, n))
 		}
 		for range 2 {
 			if code := add(note); code != "" {
@@ -59,28 +59,28 @@ func TestANoteIsWrittenOnceAndAudited(t *testing.T) {
 				t.Errorf("%+v: %q, want %q", n, code, want)
 			}
 		}
-		if code := till.ErrorCode(books.AddNote(t.Context(), s, till.SubjectPayout, note)); code != till.CodePayoutNotFound {
+		if code := till.ErrorCode(story.AddNote(t.Context(), s, till.SubjectPayout, note)); code != till.CodePayoutNotFound {
 			t.Errorf("a payment's id as a payout: %q", code)
 		}
 		err := s.View(t.Context(), func(tx *store.Tx) error {
-			story, err := books.ReadStory(t.Context(), tx, till.SubjectPayment, ref)
+			history, err := story.ReadStory(t.Context(), tx, till.SubjectPayment, ref)
 			if err != nil {
 				return err
 			}
-			if len(story.Notes) != 1 || story.Notes[0].Text != note.Text || story.Notes[0].Actor != note.Actor || len(story.Acts) != 0 {
-				t.Errorf("the story has %+v and %+v", story.Notes, story.Acts)
+			if len(history.Notes) != 1 || history.Notes[0].Text != note.Text || history.Notes[0].Actor != note.Actor || len(history.Acts) != 0 {
+				t.Errorf("the history has %+v and %+v", history.Notes, history.Acts)
 			}
-			moments := story.Timeline()
+			moments := history.Timeline()
 			found := false
 			for _, m := range moments {
-				found = found || m.Kind == books.MomentNote && m.Group == books.AboutPeople && m.Note.Text == note.Text
+				found = found || m.Kind == story.MomentNote && m.Group == story.AboutPeople && m.Note.Text == note.Text
 			}
 			if !found {
 				t.Errorf("the timeline has no note: %+v", moments)
 			}
 			acts, err := tx.ActsOn(t.Context(), ref, 10)
 			want := sha256.Sum256([]byte(note.Text))
-			if len(acts) != 1 || acts[0].Action != books.ActNote || string(acts[0].Evidence) != string(want[:]) || strings.Contains(acts[0].Detail, "242061234567") {
+			if len(acts) != 1 || acts[0].Action != story.ActNote || string(acts[0].Evidence) != string(want[:]) || strings.Contains(acts[0].Detail, "242061234567") {
 				t.Errorf("the audit log has %+v", acts)
 			}
 			return err
@@ -88,10 +88,10 @@ func TestANoteIsWrittenOnceAndAudited(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range books.MaxNotes {
+		for i := range story.MaxNotes {
 			n := note
 			n.ID, n.Text = till.NewID(s.Now()), strconv.Itoa(i)
-			if code := add(n); (code == till.CodeValidationFailed) != (i == books.MaxNotes-1) {
+			if code := add(n); (code == till.CodeValidationFailed) != (i == story.MaxNotes-1) {
 				t.Fatalf("note %d: %q", i+2, code)
 			}
 		}
