@@ -86,9 +86,10 @@ var packageRules = []packageRule{
 	{"internal/dev/trigger", ". internal/dev/remote", ""},                                                                     // the sandbox's stories, as a client plays them
 	{"journal", ". store engine internal/loop internal/seal internal/system", ""},                                             // creates, outside of the database
 	{"books", ". ledger store engine collect payout journal internal/loop internal/jsonx internal/request internal/seal", ""}, // a statement's lines are JSON, written by hand
+	{"upkeep", ". books internal/jsonx internal/loop internal/seal store", ""},
 	{"story", ". books engine ledger store", ""},
-	{"backup", ". store books internal/system", "filippo.io/age"},                                                                              // copies of the database, and the way back
-	{"store/storetest", ". provider store store/schema internal/db engine collect payout books internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
+	{"backup", ". store books internal/system", "filippo.io/age"},                                                                                     // copies of the database, and the way back
+	{"store/storetest", ". provider store store/schema internal/db engine collect payout books upkeep internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/door internal/limit internal/jsonx internal/quota", "golang.org/x/time " + jsonModule},
 	{"console/look", root, ""},                                        // amounts, times and phones as people read them
 	{"console/words", ". console/look", "github.com/BurntSushi/toml"}, // what the console says; TOML, as the configuration
@@ -108,18 +109,18 @@ var packageRules = []packageRule{
 	{"console/sandbox", ". provider/sandbox store engine collect people internal/qrcode internal/request console/look console/words console/shell console/subject", ""},
 	{"console", "people console/look console/shell console/access console/money console/figures console/counter console/hooks console/sandbox", ""}, // joins the rooms
 	// The installation's secret: its file, its generations, and what is sealed by them.
-	{"secret", ". store books certificates people tokens webhook internal/loop internal/seal internal/system", ""},
+	{"secret", ". store books upkeep certificates people tokens webhook internal/loop internal/seal internal/system", ""},
 	// The connections to operators, as a configuration names them.
 	{"operators", ". provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine config tokens books secret internal/loop internal/seal", ""},
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
-	{"server", ". provider provider/sandbox store engine collect payout config tokens certificates account journal books webhook people secret operators api console console/shell reference internal/door internal/logs internal/loop internal/seal internal/system", ""},
+	{"server", ". provider provider/sandbox store engine collect payout config tokens certificates account journal books upkeep webhook people secret operators api console console/shell reference internal/door internal/logs internal/loop internal/seal internal/system", ""},
 	// What 'till doctor' examines.
-	{"doctor", ". provider store config certificates books secret operators server internal/db/sqlite internal/db/postgres internal/logs internal/seal internal/system", ""},
+	{"doctor", ". provider store config certificates books upkeep secret operators server internal/db/sqlite internal/db/postgres internal/logs internal/seal internal/system", ""},
 	// What commands share: it prints, reads flags and opens the database.
 	{"cmd/till/internal/cli", ". provider provider/sandbox store engine collect payout books secret operators api internal/escape internal/logs internal/seal", "github.com/spf13/cobra github.com/spf13/pflag"},
 	{"cmd/till/internal/money", ". ledger store engine books story webhook secret operators internal/escape internal/logs cmd/till/internal/cli", "github.com/spf13/cobra github.com/BurntSushi/toml"}, // commands about payments, payouts and the books
-	{"cmd/till", ". cmd/till/internal/cli cmd/till/internal/money doctor ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books backup webhook secret operators api server internal/dev/loadgen internal/escape internal/logs internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
+	{"cmd/till", ". cmd/till/internal/cli cmd/till/internal/money doctor ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books upkeep backup webhook secret operators api server internal/dev/loadgen internal/escape internal/logs internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows

@@ -20,7 +20,6 @@ const (
 // stillOver are packages, types and functions that are larger than the limits.
 var stillOver = map[string]int{
 	"store files":      74,
-	"books files":      53,
 	"store.Tx methods": 469, "people.People methods": 115,
 }
 

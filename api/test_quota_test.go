@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"till/books"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // A test client fills its quota and not the disk. What exists goes on.
@@ -100,7 +100,7 @@ func fill(t *testing.T, database store.Config) {
 		return n
 	}
 	before := stored()
-	if n, err := books.RollUp(t.Context(), w.store, w.store.Now().Add(2*time.Hour)); err != nil || n == 0 {
+	if n, err := upkeep.RollUp(t.Context(), w.store, w.store.Now().Add(2*time.Hour)); err != nil || n == 0 {
 		t.Fatalf("folded %d, %v", n, err)
 	}
 	if after := stored(); after != before || before < 64<<10 || before > 96<<10 {

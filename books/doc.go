@@ -3,9 +3,7 @@
 //
 //	Verify          proves the invariants that a database can show
 //	ExtendChains    extends the chains over the audit logs, after the commits
-//	RollUp          moves hourly tallies into the counters, after the commits
 //	EachAudit       reads the audit log of a client
-//	FillSums        adds up what an older database has not, behind the commits
 //	ReadDayReport   what a day brought, and what the books hold
 //	ReadStatus      whether everything is well
 //	Export          writes the statement of a client, of any size

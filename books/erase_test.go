@@ -13,6 +13,7 @@ import (
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // What has ended and still has work keeps its person's data: the operator is asked with the
@@ -31,7 +32,7 @@ func TestWhatHasOpenWorkIsNotErased(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := books.IndexPhones(ctx, s, key, s.Now().Add(time.Second)); err != nil {
+		if _, err := upkeep.IndexPhones(ctx, s, key, s.Now().Add(time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		got, err := books.Erase(ctx, s, books.EraseRequest{Secret: testSecret, Erasures: []books.Erasure{{Phone: phone}}, By: "Awa", Reason: "a letter"})
@@ -83,7 +84,7 @@ func TestErase(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := books.IndexPhones(ctx, s, key, s.Now().Add(time.Second)); err != nil {
+			if _, err := upkeep.IndexPhones(ctx, s, key, s.Now().Add(time.Second)); err != nil {
 				t.Fatal(err)
 			}
 

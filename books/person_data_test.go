@@ -10,6 +10,7 @@ import (
 	"till/collect"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // A person's file has every payment and payout of the phone, of every client, whether the
@@ -94,60 +95,6 @@ func TestPersonData(t *testing.T) {
 	}
 }
 
-// A receiver's answer goes after its time, and nothing else of the delivery does.
-func TestOldAnswersAreCleared(t *testing.T) {
-	t.Parallel()
-	for _, engine := range storetest.Engines() {
-		t.Run(engine.Name, func(t *testing.T) {
-			t.Parallel()
-			s := storetest.Open(t, engine.Config(t))
-			client := storetest.NewClient(t, s, till.Test)
-			now := s.Now()
-			old, young := now.Add(-books.AnswersKept-1_000_000), now.Add(-books.AnswersKept+60_000_000_000)
-			e := &store.Endpoint{Endpoint: till.Endpoint{ID: till.NewID(now), ClientID: client.ID, URL: "https://shop.example.com/h", Enabled: true, CreatedAt: now, UpdatedAt: now}, Secret: []byte("sealed")}
-			var rows []*store.Delivery
-			const n = 1200 // more than two commits
-			for i := range n {
-				at := old
-				if i%2 == 1 {
-					at = young
-				}
-				rows = append(rows, &store.Delivery{ClientID: client.ID, EndpointID: e.ID, Sequence: int64(i), Kind: store.DeliverTest, ID: till.NewID(at), SubjectID: e.ID, Status: store.DeliveryDelivered,
-					Attempts: 1, DueAt: at, CreatedAt: at, UpdatedAt: at, Last: store.DeliveryAttempt{SentAt: at, URL: e.URL, Code: 200, Text: "thank you, Mado"}})
-			}
-			if err := s.Update(t.Context(), func(tx *store.Tx) error {
-				if err := tx.InsertEndpoint(t.Context(), e); err != nil {
-					return err
-				}
-				return tx.SaveDeliveries(t.Context(), rows)
-			}); err != nil {
-				t.Fatal(err)
-			}
-			turn := books.NewRetentionTurn(s)
-			for _, want := range []string{`{"answers":600}`, `{"answers":0}`} {
-				if got, err := turn.Run(t.Context()); got != want || err != nil {
-					t.Errorf("cleared %s, want %s: %v", got, want, err)
-				}
-			}
-			if err := s.View(t.Context(), func(tx *store.Tx) error {
-				after, err := tx.DeliveriesBetween(t.Context(), e.Ref(), 0, n)
-				for _, d := range after {
-					cleared := d.Last.SentAt == old
-					if (d.Last.Text == "") != cleared || d.Last.Code != 200 || d.Last.URL != e.URL || d.Status != store.DeliveryDelivered {
-						t.Errorf("%+v", d)
-					}
-				}
-				if len(after) != n {
-					t.Errorf("%d rows are left", len(after))
-				}
-				return err
-			}); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-}
-
 // phoneWorld is two clients with payments.
 type phoneWorld struct {
 	store *store.Store
@@ -176,7 +123,7 @@ func (w *phoneWorld) pay(c *till.Client, phone, reference string) till.ID {
 // index fills the index up to now, and expects so many new rows.
 func (w *phoneWorld) index(t *testing.T, want int) {
 	t.Helper()
-	n, err := books.IndexPhones(t.Context(), w.store, w.key, w.store.Now().Add(time.Second))
+	n, err := upkeep.IndexPhones(t.Context(), w.store, w.key, w.store.Now().Add(time.Second))
 	if err != nil || n != want {
 		t.Errorf("%d rows were indexed, want %d: %v", n, want, err)
 	}

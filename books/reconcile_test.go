@@ -21,6 +21,7 @@ import (
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // desk is somebody who compares statements: a store with clients and the
@@ -159,7 +160,7 @@ func (d *statementTest) checkNoted(r *books.ReconcileResult, a *books.ApplyResul
 	got := 0.0
 	g := map[string]float64{}
 	storetest.View(d.t, d.s, func(ctx context.Context, tx *store.Tx) error {
-		all, err := books.ReadGauges(ctx, tx)
+		all, err := upkeep.ReadGauges(ctx, tx)
 		for _, v := range all {
 			g[v.Name+"{"+strings.Join(v.Labels, ",")+"}"] = v.Value
 		}

@@ -12,6 +12,7 @@ import (
 	"till/provider/pawapay"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // newReceipts fills a store with payments and a payout of two clients that have
@@ -62,7 +63,7 @@ func TestVerifyProvesReceiptsOfIssuers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := books.RaiseLevel(t.Context(), s, store.Level, "Awa"); err != nil {
+	if _, err := upkeep.RaiseLevel(t.Context(), s, store.Level, "Awa"); err != nil {
 		t.Fatal(err)
 	}
 	c := storetest.NewCollector(t, s, func(c *engine.Config) {

@@ -15,6 +15,7 @@ import (
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // taxed is a charge and a tax that add up to 5000.
@@ -435,7 +436,7 @@ func TestVerifyCountsTheParts(t *testing.T) {
 	if err := seed.Payments(t.Context(), s, seed.Config{Client: client.ID, Rows: 120, From: from, To: from.Add(time.Hour), Books: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := books.SplitOldHours(t.Context(), s); err != nil {
+	if err := upkeep.SplitOldHours(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {

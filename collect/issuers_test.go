@@ -13,6 +13,7 @@ import (
 	"till/provider/pawapay"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // issuers is two clients whose one connection is an account at an aggregator.
@@ -46,7 +47,7 @@ func install(t *testing.T, s *store.Store, level int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := books.RaiseLevel(t.Context(), s, level, "Awa"); err != nil {
+	if _, err := upkeep.RaiseLevel(t.Context(), s, level, "Awa"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -148,7 +149,7 @@ func TestReceiptsThatWereRecordedByConnection(t *testing.T) {
 			w.say(p, paidUnder("R1"))
 			w.notCredited("before the level", p)
 		}
-		if _, err := books.RaiseLevel(w.t.Context(), w.store, store.Level, "Awa"); err != nil {
+		if _, err := upkeep.RaiseLevel(w.t.Context(), w.store, store.Level, "Awa"); err != nil {
 			w.t.Fatal(err)
 		}
 		again := w.payIn(1, "CG")

@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"till"
-	"till/books"
 	"till/engine"
 	"till/ledger"
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // aside is a payment of 5000 XAF for which the operator reported something else.
@@ -105,7 +105,7 @@ func TestMoneyIsGivenBackFromItsLevelOn(t *testing.T) {
 	inAside(t, xaf(7000), 2, func(w *aside) {
 		w.resolve(false)
 		w.posted("before", "XAF", 7000, -7000, 0)
-		if _, err := books.RaiseLevel(w.t.Context(), w.store, 3, "Awa"); err != nil {
+		if _, err := upkeep.RaiseLevel(w.t.Context(), w.store, 3, "Awa"); err != nil {
 			w.t.Fatal(err)
 		}
 		w.resolve(false)

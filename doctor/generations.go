@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/store"
+	"till/upkeep"
 )
 
 // maxRotation is how long a rotation may take before the doctor warns: late reads of open
@@ -18,7 +18,7 @@ const maxRotation = 14 * 24 * time.Hour
 // examineGenerations reports which generations of the secret are in use, and what a rotation
 // has left.
 func (d *doctor) examineGenerations(ctx context.Context, s *store.Store) error {
-	g, err := books.ReadGenerations(ctx, s)
+	g, err := upkeep.ReadGenerations(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (d *doctor) examineGenerations(ctx context.Context, s *store.Store) error {
 		}
 	}
 	for i := range g.All {
-		if g.State(&g.All[i]) == books.GenerationReplaced {
+		if g.State(&g.All[i]) == upkeep.GenerationReplaced {
 			replaced = append(replaced, strconv.Itoa(g.All[i].Number))
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/internal/system"
 	"till/server"
 	"till/store"
+	"till/upkeep"
 )
 
 // Limits of what is worth a warning: a tenth of the disk, so many open files, and how
@@ -119,7 +119,7 @@ func (d *doctor) addInstances(versions map[string]int) {
 
 // examineLevel reports whether the last upgrade is finished.
 func (d *doctor) examineLevel(ctx context.Context, s *store.Store) error {
-	l, err := books.ReadLevels(ctx, s)
+	l, err := upkeep.ReadLevels(ctx, s)
 	if err != nil {
 		return err
 	}

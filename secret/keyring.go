@@ -16,10 +16,10 @@ import (
 	"strconv"
 	"strings"
 
-	"till/books"
 	"till/internal/seal"
 	"till/internal/system"
 	"till/store"
+	"till/upkeep"
 )
 
 // maxSecretFile is the size of the largest file of a secret, with all generations and some
@@ -132,7 +132,7 @@ func matchKeys(keys map[int][]byte, all []store.Generation) (use int, retired []
 			delete(keys, g.Number)
 		}
 	}
-	return books.UsedGeneration(all), retired, nil
+	return upkeep.UsedGeneration(all), retired, nil
 }
 
 // AddKey makes a new generation: its key in the file, and its number in the database. If it
@@ -145,12 +145,12 @@ func AddKey(ctx context.Context, s *store.Store, path, by string) (number int, e
 	if err != nil {
 		return 0, err
 	}
-	g, err := books.ReadGenerations(ctx, s)
+	g, err := upkeep.ReadGenerations(ctx, s)
 	if err != nil {
 		return 0, err
 	}
 	if g.Level < store.LevelGenerations { // before the file is changed
-		return 0, books.ErrGenerationLevel
+		return 0, upkeep.ErrGenerationLevel
 	}
 	last, fresh := slices.Max(slices.Collect(maps.Keys(keys))), false
 	if number = last; number == 1 || g.Find(number) != nil {
@@ -165,8 +165,8 @@ func AddKey(ctx context.Context, s *store.Store, path, by string) (number int, e
 			return 0, err
 		}
 	}
-	_, err = books.AddGeneration(ctx, s, number, secretCheck(keys[number]), secretCheck(keys[1]), by)
-	if fresh && errors.Is(err, books.ErrGenerationOther) { // another was added at the same time
+	_, err = upkeep.AddGeneration(ctx, s, number, secretCheck(keys[number]), secretCheck(keys[1]), by)
+	if fresh && errors.Is(err, upkeep.ErrGenerationOther) { // another was added at the same time
 		err = errors.Join(err, RemoveKey(path, number))
 	}
 	return number, err

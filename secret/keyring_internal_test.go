@@ -21,6 +21,7 @@ import (
 	"till/store"
 	"till/store/storetest"
 	"till/tokens"
+	"till/upkeep"
 	"till/webhook"
 )
 
@@ -190,7 +191,7 @@ func TestEveryValueIsSealedAnew(t *testing.T) {
 		if done, err = Reseal(t.Context(), s, ring); err != nil || done.Sealed != 0 || done.Unreadable != 1 {
 			t.Errorf("once more: %+v, %v", done, err)
 		}
-		g, err := books.ReadGenerations(t.Context(), s)
+		g, err := upkeep.ReadGenerations(t.Context(), s)
 		if err != nil || g.SealedBy(3) != all || g.SealedBy(2) != 1 || g.Sealed[store.SealedOldSecrets][3] != int64(len(w.endpoints)) {
 			t.Errorf("the values by generation: %+v, %v", g.Sealed, err)
 		}

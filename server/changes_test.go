@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"till"
-	"till/books"
 	"till/internal/logs"
 	"till/store"
+	"till/upkeep"
 )
 
 // changedLines reads lines "changed", without the ids, and holds their fields.
@@ -95,11 +95,11 @@ func TestCasesHaveLines(t *testing.T) {
 	var w bytes.Buffer
 	s := &Server{log: logs.New(&w, true, slog.LevelInfo), id: till.NewID(1)}
 	see := func(at till.Time, owner till.ID, open map[string]float64) {
-		var gauges []books.Gauge
+		var gauges []upkeep.Gauge
 		for kind, n := range open {
-			gauges = append(gauges, books.Gauge{Name: "cases_open", Labels: []string{"live", kind}, Value: n})
+			gauges = append(gauges, upkeep.Gauge{Name: "cases_open", Labels: []string{"live", kind}, Value: n})
 		}
-		s.showGauges(&store.Turn{Name: books.GaugesTurn, RanAt: at, Owner: owner, Result: books.EncodeGauges(gauges)})
+		s.showGauges(&store.Turn{Name: upkeep.GaugesTurn, RanAt: at, Owner: owner, Result: upkeep.EncodeGauges(gauges)})
 	}
 	see(1, s.id, map[string]float64{"overdue": 2}) // from before the start
 	see(2, s.id, map[string]float64{"overdue": 2})

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"till/books"
 	"till/secret"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // rotating is a running server whose secret is rotated beside it.
@@ -30,7 +30,7 @@ func (r *rotating) eventually(what string, change func() (bool, error)) {
 		if err == nil && changed {
 			return
 		}
-		if !errors.Is(err, books.ErrNotYet) || time.Now().After(end) {
+		if !errors.Is(err, upkeep.ErrNotYet) || time.Now().After(end) {
 			r.t.Fatalf("%s: %v, %v", what, changed, err)
 		}
 	}
@@ -65,7 +65,7 @@ func (r *rotating) rotate(want int) {
 	if err != nil || number != want {
 		r.t.Fatalf("added %d, %v", number, err)
 	}
-	r.eventually("use", func() (bool, error) { return books.UseGeneration(r.t.Context(), r.store, want, "person:Anne") })
+	r.eventually("use", func() (bool, error) { return upkeep.UseGeneration(r.t.Context(), r.store, want, "person:Anne") })
 }
 
 // The secret is rotated while the server runs: it follows by itself, addresses of the
@@ -83,13 +83,13 @@ func TestTheSecretIsRotatedWhileTheServerRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := secret.AddKey(t.Context(), r.store, r.secret, "person:Anne"); !errors.Is(err, books.ErrGenerationLevel) {
+	if _, err := secret.AddKey(t.Context(), r.store, r.secret, "person:Anne"); !errors.Is(err, upkeep.ErrGenerationLevel) {
 		t.Fatalf("at level 1: %v", err)
 	}
 	if text, err := os.ReadFile(r.secret); err != nil || string(text) != string(old) {
 		t.Fatalf("a refused command has changed the file, %v", err)
 	}
-	if _, err := books.RaiseLevel(t.Context(), r.store, store.Level, "person:Anne"); err != nil {
+	if _, err := upkeep.RaiseLevel(t.Context(), r.store, store.Level, "person:Anne"); err != nil {
 		t.Fatal(err)
 	}
 	first := r.CallbackURL("first")
@@ -98,7 +98,7 @@ func TestTheSecretIsRotatedWhileTheServerRuns(t *testing.T) {
 	if r.calls(first) == http.StatusNotFound || r.calls(second) == http.StatusNotFound || r.calls(second+"x") != http.StatusNotFound {
 		t.Error("an address of a generation that is not retired is not known, or any address is")
 	}
-	r.eventually("retire", func() (bool, error) { return books.RetireGeneration(t.Context(), r.store, 1, "person:Anne") })
+	r.eventually("retire", func() (bool, error) { return upkeep.RetireGeneration(t.Context(), r.store, 1, "person:Anne") })
 	for end := time.Now().Add(2 * time.Minute); r.calls(first) != http.StatusNotFound; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the address of a retired generation is still known")
@@ -109,9 +109,9 @@ func TestTheSecretIsRotatedWhileTheServerRuns(t *testing.T) {
 	r.await(id, "processing")
 	r.rotate(3)
 	r.address(second)
-	_, err = books.RetireGeneration(t.Context(), r.store, 2, "person:Anne")
-	for end := time.Now().Add(2 * time.Minute); errors.Is(err, books.ErrNotYet) && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		_, err = books.RetireGeneration(t.Context(), r.store, 2, "person:Anne")
+	_, err = upkeep.RetireGeneration(t.Context(), r.store, 2, "person:Anne")
+	for end := time.Now().Add(2 * time.Minute); errors.Is(err, upkeep.ErrNotYet) && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		_, err = upkeep.RetireGeneration(t.Context(), r.store, 2, "person:Anne")
 	}
 	if err == nil || !strings.Contains(err.Error(), "may call an address of that time") {
 		t.Errorf("with an open payment: %v", err)
@@ -151,7 +151,7 @@ func TestAnInterruptedAddGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, path := storetest.Open(t, store.Config{Path: c.Database}), secret.File(c.Database)
-	if _, err := books.RaiseLevel(t.Context(), s, store.Level, "person:Anne"); err != nil {
+	if _, err := upkeep.RaiseLevel(t.Context(), s, store.Level, "person:Anne"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(path, 0o640); err != nil {
@@ -202,7 +202,7 @@ func TestWhatAKilledAddLeftIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, path := storetest.Open(t, store.Config{Path: c.Database}), secret.File(c.Database)
-	if _, err := books.RaiseLevel(t.Context(), s, store.Level, "person:Anne"); err != nil {
+	if _, err := upkeep.RaiseLevel(t.Context(), s, store.Level, "person:Anne"); err != nil {
 		t.Fatal(err)
 	}
 	stays := []string{".20261118", ".bak", ".partial", ".old.partial", ".1.partial.bak", "2.1.partial", ".-1.partial"}

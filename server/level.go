@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/store"
+	"till/upkeep"
 )
 
 // The level is raised by itself after raiseAfter in which only instances were seen that
@@ -37,13 +37,13 @@ type levelWatch struct {
 	level int // store.Level, but in tests
 }
 
-func (w *levelWatch) turn() books.Turn {
-	return books.Turn{Name: levelTurn, Every: levelEvery, Lease: levelLease, Run: w.look}
+func (w *levelWatch) turn() upkeep.Turn {
+	return upkeep.Turn{Name: levelTurn, Every: levelEvery, Lease: levelLease, Run: w.look}
 }
 
 // look raises the level, or says since when it waits.
 func (w *levelWatch) look(ctx context.Context) (string, error) {
-	l, err := books.ReadLevels(ctx, w.store)
+	l, err := upkeep.ReadLevels(ctx, w.store)
 	if err != nil {
 		return "", err
 	}
@@ -54,8 +54,8 @@ func (w *levelWatch) look(ctx context.Context) (string, error) {
 	}
 	now := nextLevelSeen(before, &l)
 	if !now.Since.IsZero() && l.At.Sub(now.Since) >= raiseAfter {
-		_, err := books.RaiseLevel(ctx, w.store, w.level, "engine")
-		var older *books.ErrOlderInstances
+		_, err := upkeep.RaiseLevel(ctx, w.store, w.level, "engine")
+		var older *upkeep.ErrOlderInstances
 		if err != nil && !errors.As(err, &older) {
 			return "", err
 		}
@@ -66,7 +66,7 @@ func (w *levelWatch) look(ctx context.Context) (string, error) {
 }
 
 // nextLevelSeen moves the wait for the level on by what is seen now.
-func nextLevelSeen(before levelSeen, l *books.Levels) levelSeen {
+func nextLevelSeen(before levelSeen, l *upkeep.Levels) levelSeen {
 	if l.Level >= l.Program || len(l.Older(l.Program)) > 0 {
 		return levelSeen{}
 	}

@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // The wait of a day begins anew whenever an older instance was seen.
 func TestTheWaitForTheLevel(t *testing.T) {
 	t.Parallel()
 	noon := till.Time(1_900_000_000_000_000)
-	levels := func(at till.Time, level int, seen ...int64) *books.Levels {
-		l := &books.Levels{Level: level, Program: 2, At: at}
+	levels := func(at till.Time, level int, seen ...int64) *upkeep.Levels {
+		l := &upkeep.Levels{Level: level, Program: 2, At: at}
 		for _, of := range seen {
 			l.Instances = append(l.Instances, &store.Instance{Level: of, SeenAt: at})
 		}
@@ -27,7 +27,7 @@ func TestTheWaitForTheLevel(t *testing.T) {
 	waiting := levelSeen{Since: noon, Level: 2}
 	for name, c := range map[string]struct {
 		before levelSeen
-		now    *books.Levels
+		now    *upkeep.Levels
 		want   levelSeen
 	}{
 		"it begins":                  {levelSeen{}, levels(noon, 1, 2, 2), waiting},
@@ -36,7 +36,7 @@ func TestTheWaitForTheLevel(t *testing.T) {
 		"nothing to raise":           {waiting, levels(later, 2, 2), levelSeen{}},
 		"the clock was set back":     {levelSeen{Since: later, Level: 2}, levels(noon, 1, 2), waiting},
 		"it waited for another one":  {levelSeen{Since: noon, Level: 1}, levels(later, 1, 2), levelSeen{Since: later, Level: 2}},
-		"an older one that has gone": {waiting, &books.Levels{Level: 1, Program: 2, At: later, Instances: []*store.Instance{{Level: 0, SeenAt: noon}}}, waiting},
+		"an older one that has gone": {waiting, &upkeep.Levels{Level: 1, Program: 2, At: later, Instances: []*store.Instance{{Level: 0, SeenAt: noon}}}, waiting},
 	} {
 		if got := nextLevelSeen(c.before, c.now); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
@@ -50,7 +50,7 @@ func TestTheLevelIsRaisedAfterADay(t *testing.T) {
 	noon := till.Time(1_900_000_000_000_000)
 	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		w := &levelWatch{store: s, level: store.Level + 1}
-		ts := &books.Turns{Store: s, Self: till.NewID(noon), Log: slog.New(slog.DiscardHandler), All: []books.Turn{w.turn()}}
+		ts := &upkeep.Turns{Store: s, Self: till.NewID(noon), Log: slog.New(slog.DiscardHandler), All: []upkeep.Turn{w.turn()}}
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
 			return tx.InsertInstallation(t.Context(), &store.Installation{LogID: till.NewID(noon), SecretCheck: []byte("x"), CreatedAt: noon})
 		})
@@ -72,7 +72,7 @@ func TestTheLevelIsRaisedAfterADay(t *testing.T) {
 		}
 		is := func(want int) {
 			t.Helper()
-			if l, err := books.ReadLevels(t.Context(), s); err != nil || l.Level != want {
+			if l, err := upkeep.ReadLevels(t.Context(), s); err != nil || l.Level != want {
 				t.Fatalf("the level is %d, %v, want %d", l.Level, err, want)
 			}
 		}

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"log/slog"
 
-	"till/books"
 	"till/meter"
 	"till/store"
+	"till/upkeep"
 )
 
 // logChanged writes a line about something that is now otherwise. Lines "changed" of
@@ -47,7 +47,7 @@ var bookTimes = map[string]string{
 // and for each kind of case, since the gauges were last read. The instance that read them writes it; the first read
 // after a start is what was before.
 func (s *Server) noticeBooks(t *store.Turn, values []meter.Value) {
-	if t.Name != books.GaugesTurn || t.RanAt == s.noticedAt {
+	if t.Name != upkeep.GaugesTurn || t.RanAt == s.noticedAt {
 		return
 	}
 	first := s.noticedAt.IsZero()

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"till"
-	"till/books"
 	"till/internal/logs"
 	"till/store"
+	"till/upkeep"
 )
 
 // What commands have done about the books stands in the log of the service, once, in the
@@ -21,19 +21,19 @@ func TestBooksLines(t *testing.T) {
 	t.Parallel()
 	var w bytes.Buffer
 	s := &Server{log: logs.New(&w, true, slog.LevelInfo), id: till.NewID(1)}
-	turn := func(at till.Time, owner till.ID, gauges ...books.Gauge) {
-		s.showGauges(&store.Turn{Name: books.GaugesTurn, RanAt: at, Owner: owner, Result: books.EncodeGauges(gauges)})
+	turn := func(at till.Time, owner till.ID, gauges ...upkeep.Gauge) {
+		s.showGauges(&store.Turn{Name: upkeep.GaugesTurn, RanAt: at, Owner: owner, Result: upkeep.EncodeGauges(gauges)})
 	}
-	ok := func(at float64) books.Gauge {
-		return books.Gauge{Name: "backup_timestamp_seconds", Labels: []string{"ok"}, Value: at}
+	ok := func(at float64) upkeep.Gauge {
+		return upkeep.Gauge{Name: "backup_timestamp_seconds", Labels: []string{"ok"}, Value: at}
 	}
-	bytesOf := books.Gauge{Name: "backup_bytes", Value: 77}
+	bytesOf := upkeep.Gauge{Name: "backup_bytes", Value: 77}
 	turn(1, s.id, ok(10), bytesOf) // from before the start
 	turn(1, s.id, ok(10), bytesOf) // seen once more
 	turn(2, s.id, ok(20), bytesOf)
 	turn(3, till.NewID(2), ok(30), bytesOf) // another instance's line
-	turn(4, s.id, ok(30), bytesOf, books.Gauge{Name: "drill_timestamp_seconds", Labels: []string{"failed"}, Value: 5},
-		books.Gauge{Name: "statement_until_timestamp_seconds", Labels: []string{"mtn"}, Value: 6}, books.Gauge{Name: "statement_differences", Labels: []string{"mtn", "late"}, Value: 3})
+	turn(4, s.id, ok(30), bytesOf, upkeep.Gauge{Name: "drill_timestamp_seconds", Labels: []string{"failed"}, Value: 5},
+		upkeep.Gauge{Name: "statement_until_timestamp_seconds", Labels: []string{"mtn"}, Value: 6}, upkeep.Gauge{Name: "statement_differences", Labels: []string{"mtn", "late"}, Value: 3})
 	var got []string
 	for line := range strings.Lines(w.String()) {
 		var f map[string]any

@@ -35,6 +35,7 @@ import (
 	"till/reference"
 	"till/secret"
 	"till/store"
+	"till/upkeep"
 	"till/webhook"
 )
 
@@ -340,8 +341,8 @@ func (s *Server) workers() map[string]func(context.Context) {
 		"payout health": s.payouts.Watch,
 		"audit chains":  func(ctx context.Context) { books.RunChains(ctx, s.store, s.sealKey, s.log, s.logActs) },
 		"audit heads":   func(ctx context.Context) { books.RunHeads(ctx, s.store, s.log) },
-		"phones":        func(ctx context.Context) { books.RunPhones(ctx, s.store, s.phoneKey, s.log) },
-		"rollup":        func(ctx context.Context) { books.RunRollUp(ctx, s.store, s.log) },
+		"phones":        func(ctx context.Context) { upkeep.RunPhones(ctx, s.store, s.phoneKey, s.log) },
+		"rollup":        func(ctx context.Context) { upkeep.RunRollUp(ctx, s.store, s.log) },
 		"statistics":    s.analyzeTables,
 		"memory":        s.shrinkCaches,
 		"pulse":         s.pulse,

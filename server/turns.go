@@ -7,6 +7,7 @@ import (
 
 	"till/books"
 	"till/store"
+	"till/upkeep"
 )
 
 // verifyEvery is how often the service verifies its books, verifyLease how long that may
@@ -23,13 +24,13 @@ const verifyTurn = "verify"
 // takeTurns does the work that one instance at a time does, and shows what it found,
 // whichever instance did it.
 func (s *Server) takeTurns(ctx context.Context) {
-	ts := &books.Turns{Store: s.store, Self: s.id, Log: s.log, Seen: s.showTurn,
+	ts := &upkeep.Turns{Store: s.store, Self: s.id, Log: s.log, Seen: s.showTurn,
 		Changed: func(turn, from, to, why string) { s.logChanged("turn", turn, from, to, why) }}
-	ts.All = append(ts.All, books.NewGaugesTurn(s.store))
+	ts.All = append(ts.All, upkeep.NewGaugesTurn(s.store))
 	ts.All = append(ts.All, (&levelWatch{store: s.store, level: store.Level}).turn())
 	if s.c.Role.works() {
-		ts.All = append(ts.All, books.NewRetentionTurn(s.store))
-		ts.All = append(ts.All, books.Turn{Name: verifyTurn, Every: verifyEvery, Lease: verifyLease, NotBefore: time.Now().Add(verifyAfter), Run: s.verify})
+		ts.All = append(ts.All, upkeep.NewRetentionTurn(s.store))
+		ts.All = append(ts.All, upkeep.Turn{Name: verifyTurn, Every: verifyEvery, Lease: verifyLease, NotBefore: time.Now().Add(verifyAfter), Run: s.verify})
 	}
 	ts.Run(ctx)
 }
@@ -56,7 +57,7 @@ const maxProblemLines = 20
 
 // showTurn shows what a turn found as metrics.
 func (s *Server) showTurn(t *store.Turn) {
-	if t.Name == books.GaugesTurn {
+	if t.Name == upkeep.GaugesTurn {
 		s.showGauges(t)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // A page of a busy hour is the page of all rows that match, whatever has changed
@@ -72,7 +73,7 @@ func TestPagesOfABusyHour(t *testing.T) {
 
 func split(t *testing.T, s *store.Store) {
 	t.Helper()
-	if err := books.SplitHours(t.Context(), s); err != nil {
+	if err := upkeep.SplitHours(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -161,7 +162,7 @@ func TestAPageOfABusyHourReadsFewRows(t *testing.T) {
 			if _, err := s.AnalyzeNewTables(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := books.SplitOldHours(t.Context(), s); err != nil {
+			if err := upkeep.SplitOldHours(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			lo, hi := from.Add(7*time.Second)+123_456, to.Add(-11*time.Second)-654_321

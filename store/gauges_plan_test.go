@@ -16,7 +16,7 @@ import (
 	"till/store/storetest"
 )
 
-// gaugeStatements are what books.ReadGauges reads beside the statements "gauges.…".
+// gaugeStatements are what upkeep.ReadGauges reads beside the statements "gauges.…".
 var gaugeStatements = []string{
 	"cases.countOpenKinds", "operator_cases.selectOpen", "holds.select", "restores.selectOpenRestores", "instances.select", "instances.selectStates", "backups.selectResult", "turns.select",
 	"verifications.selectLast", "verifications.selectLastWith",

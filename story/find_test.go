@@ -13,6 +13,7 @@ import (
 	"till/store"
 	"till/store/storetest"
 	"till/story"
+	"till/upkeep"
 )
 
 // A phone is found whether the index has its rows yet or not, of one client and over
@@ -110,7 +111,7 @@ func (w *findWorld) pay(c *till.Client, phone, reference string) till.ID {
 // index fills the index up to now, and expects so many new rows.
 func (w *findWorld) index(t *testing.T, want int) {
 	t.Helper()
-	n, err := books.IndexPhones(context.Background(), w.store, w.key, w.store.Now().Add(time.Second))
+	n, err := upkeep.IndexPhones(context.Background(), w.store, w.key, w.store.Now().Add(time.Second))
 	if err != nil || n != want {
 		t.Errorf("%d rows were indexed, want %d: %v", n, want, err)
 	}

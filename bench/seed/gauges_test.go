@@ -8,9 +8,9 @@ import (
 
 	"till"
 	"till/bench/seed"
-	"till/books"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // The numbers about money are read once a minute, beside everything else: however many
@@ -27,10 +27,10 @@ func TestGaugesOfManyPayments(t *testing.T) {
 			if err := seed.Payments(t.Context(), s, seed.Config{Client: client.ID, Rows: rows, From: noon.Add(-90 * 24 * time.Hour), To: noon, Books: true}); err != nil {
 				t.Fatal(err)
 			}
-			var gauges []books.Gauge
+			var gauges []upkeep.Gauge
 			read := func() {
 				err := s.View(t.Context(), func(tx *store.Tx) (err error) {
-					gauges, err = books.ReadGauges(t.Context(), tx)
+					gauges, err = upkeep.ReadGauges(t.Context(), tx)
 					return err
 				})
 				if err != nil {

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"till/books"
 	"till/meter"
 	"till/store"
+	"till/upkeep"
 )
 
 // sample is a value of a series. A number alone has no labels.
@@ -46,13 +46,13 @@ func scrapeGauges(t *testing.T, database string) scrape {
 	t.Helper()
 	m := meter.New(meter.Config{})
 	onStore(t, database, func(s *store.Store) error {
-		result, err := books.NewGaugesTurn(s).Run(t.Context())
+		result, err := upkeep.NewGaugesTurn(s).Run(t.Context())
 		if err != nil {
 			return err
 		}
 		var values []meter.Value
 		err = json.Unmarshal([]byte(result), &values)
-		m.Replace(books.GaugesTurn, values)
+		m.Replace(upkeep.GaugesTurn, values)
 		return err
 	})
 	w := httptest.NewRecorder()

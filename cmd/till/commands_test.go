@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
-	"till/books"
 	"till/cmd/till/internal/cli"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 	"till/webhook"
 )
 
@@ -62,7 +62,7 @@ func (h *hostileBooks) doDailyWork(file bool) {
 	}
 	s := storetest.Open(t, store.Config{Path: h.database, Readers: 1})
 	storetest.RollUp(t, s)
-	turns := &books.Turns{Store: s, Self: till.NewID(s.Now()), Log: slog.New(slog.DiscardHandler), All: []books.Turn{books.NewGaugesTurn(s), books.NewRetentionTurn(s)},
+	turns := &upkeep.Turns{Store: s, Self: till.NewID(s.Now()), Log: slog.New(slog.DiscardHandler), All: []upkeep.Turn{upkeep.NewGaugesTurn(s), upkeep.NewRetentionTurn(s)},
 		Changed: func(turn, _, to, why string) { t.Errorf("the turn %s has %s: %s", turn, to, why) }}
 	if err := turns.Once(t.Context()); err != nil {
 		t.Fatal(err)

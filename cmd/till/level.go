@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"till/books"
 	"till/cmd/till/internal/cli"
 	"till/store"
+	"till/upkeep"
 )
 
 func newLevel() *cobra.Command {
@@ -29,7 +29,7 @@ still run; use 'till level raise' to raise it at once.`,
 	}
 	cmd.AddCommand(newLevelRaise())
 	return cli.OnDatabase(cmd, func(c *cli.Call) error {
-		l, err := books.ReadLevels(c.Context(), c.Store)
+		l, err := upkeep.ReadLevels(c.Context(), c.Store)
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ audit log of the house records it.`,
 	cli.Require(cmd, "by")
 	return cli.OnDatabase(cmd, func(c *cli.Call) error {
 		ctx := store.WithCause(c.Context(), cli.CauseOf(c.Command))
-		raised, err := books.RaiseLevel(ctx, c.Store, store.Level, by)
+		raised, err := upkeep.RaiseLevel(ctx, c.Store, store.Level, by)
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ type instanceJSON struct {
 	Running    bool   `json:"running"`
 }
 
-func printLevels(c *cli.Call, l *books.Levels) error {
+func printLevels(c *cli.Call, l *upkeep.Levels) error {
 	instances := []instanceJSON{}
 	for _, i := range l.Instances {
 		instances = append(instances, instanceJSON{InstanceID: i.ID.String(), Version: i.Version, Level: i.Level, Role: i.Role,

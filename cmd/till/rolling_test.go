@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"till/books"
 	"till/cmd/till/internal/cli"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // TestRolling runs the release before and this program on one database, in either order
@@ -145,7 +145,7 @@ func rollOnPostgres(t *testing.T, before string, span time.Duration) {
 	<-loaded
 	replace(0, before, syscall.SIGTERM)
 	replace(1, "", syscall.SIGTERM)
-	k.await("an instance of each is seen", func(l *books.Levels) bool {
+	k.await("an instance of each is seen", func(l *upkeep.Levels) bool {
 		older := len(l.Older(store.Level))
 		return older > 0 && older < len(l.Instances)
 	})
@@ -166,11 +166,11 @@ func rollOnPostgres(t *testing.T, before string, span time.Duration) {
 }
 
 // await waits for a state of the instances.
-func (k *killing) await(what string, done func(l *books.Levels) bool) {
+func (k *killing) await(what string, done func(l *upkeep.Levels) bool) {
 	k.t.Helper()
 	k.withStore(func(s *store.Store) error {
 		for end := time.Now().Add(2 * time.Minute); ; <-time.After(100 * time.Millisecond) {
-			l, err := books.ReadLevels(k.t.Context(), s)
+			l, err := upkeep.ReadLevels(k.t.Context(), s)
 			if err != nil || done(&l) {
 				return err
 			}

@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
-	"till/books"
 	"till/cmd/till/internal/cli"
 	"till/internal/seal"
 	"till/secret"
 	"till/store"
+	"till/upkeep"
 )
 
 func newSecret() *cobra.Command {
@@ -54,7 +54,7 @@ database each one sealed. Use it during a rotation, to see how far it is.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.WithDatabase(cmd.Context(), f.database, func(s *store.Store) error {
-				g, err := books.ReadGenerations(cmd.Context(), s)
+				g, err := upkeep.ReadGenerations(cmd.Context(), s)
 				if err != nil {
 					return err
 				}
@@ -109,7 +109,7 @@ const maxNotYet = 10 * time.Second
 func whenReady(ctx context.Context, change func() (bool, error)) (changed bool, err error) {
 	for end := time.Now().Add(maxNotYet); ; {
 		changed, err = change()
-		if !errors.Is(err, books.ErrNotYet) || time.Now().After(end) {
+		if !errors.Is(err, upkeep.ErrNotYet) || time.Now().After(end) {
 			return changed, err
 		}
 		select {
@@ -148,7 +148,7 @@ It ends every session and open link of the console: everybody signs in again.`,
 				return err
 			}
 			return cli.WithDatabase(cmd.Context(), f.database, func(s *store.Store) error {
-				changed, err := whenReady(cmd.Context(), func() (bool, error) { return books.UseGeneration(cmd.Context(), s, number, f.by) })
+				changed, err := whenReady(cmd.Context(), func() (bool, error) { return upkeep.UseGeneration(cmd.Context(), s, number, f.by) })
 				if err != nil {
 					return err
 				}
@@ -259,7 +259,7 @@ func retireGeneration(cmd *cobra.Command, s *store.Store, f *secretFlags, number
 			return errCallbacks
 		}
 	}
-	changed, err := whenReady(ctx, func() (bool, error) { return books.RetireGeneration(ctx, s, number, f.by) })
+	changed, err := whenReady(ctx, func() (bool, error) { return upkeep.RetireGeneration(ctx, s, number, f.by) })
 	if err == nil {
 		err = secret.RemoveKey(file, number)
 	}
@@ -296,16 +296,16 @@ func hasOperators(ctx context.Context, s *store.Store) (has bool, err error) {
 
 // generationJSON is a generation as the command prints it.
 type generationJSON struct {
-	Generation int                   `json:"generation"`
-	State      books.GenerationState `json:"state"`
-	AddedAt    *string               `json:"added_at"`
-	UsedAt     *string               `json:"used_at"`
-	RetiredAt  *string               `json:"retired_at"`
-	Sealed     int64                 `json:"sealed"`
-	Values     map[string]int64      `json:"values"`
+	Generation int                    `json:"generation"`
+	State      upkeep.GenerationState `json:"state"`
+	AddedAt    *string                `json:"added_at"`
+	UsedAt     *string                `json:"used_at"`
+	RetiredAt  *string                `json:"retired_at"`
+	Sealed     int64                  `json:"sealed"`
+	Values     map[string]int64       `json:"values"`
 }
 
-func printGenerations(w io.Writer, g *books.Generations, asJSON bool) error {
+func printGenerations(w io.Writer, g *upkeep.Generations, asJSON bool) error {
 	all := g.All
 	if len(all) == 0 {
 		all = []store.Generation{{Number: 1}}

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"till/books"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // rotation is a service whose secret is rotated, and all that was printed meanwhile.
@@ -53,7 +53,7 @@ type generations struct {
 	Used        int
 	Generations []struct {
 		Generation int
-		State      books.GenerationState
+		State      upkeep.GenerationState
 		Sealed     int64
 	}
 }
@@ -148,7 +148,7 @@ func rotateUnderLoad(r *rotation) {
 	servers[0] = r.start(verbose...)
 	needed := func() (n int64) {
 		for _, g := range r.list().Generations {
-			if g.State != books.GenerationInUse {
+			if g.State != upkeep.GenerationInUse {
 				n += g.Sealed
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"till/server"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // Each trouble is caused by rows beside a running server; then all that tells troubles tells
@@ -121,8 +122,8 @@ func (d *displays) tell(c storetest.Cause) {
 		t.Errorf("till status --json does not tell %s: %q", name, s.Troubles)
 	}
 	err := d.store.View(t.Context(), func(tx *store.Tx) error {
-		all, err := books.ReadGauges(t.Context(), tx)
-		if !slices.ContainsFunc(all, func(g books.Gauge) bool {
+		all, err := upkeep.ReadGauges(t.Context(), tx)
+		if !slices.ContainsFunc(all, func(g upkeep.Gauge) bool {
 			return g.Name == "trouble" && g.Value == 1 && slices.Equal(g.Labels, []string{name})
 		}) {
 			t.Errorf("no gauge tells %s", name)

@@ -12,6 +12,7 @@ import (
 	"till"
 	"till/books"
 	"till/store"
+	"till/upkeep"
 )
 
 // Engines returns the databases that every test runs on: SQLite, and
@@ -171,10 +172,10 @@ func HoldWriters(s *store.Store, d time.Duration) {
 // RollUp puts all tallies into the counters.
 func RollUp(tb testing.TB, s *store.Store) {
 	tb.Helper()
-	if err := books.SplitHours(context.WithoutCancel(tb.Context()), s); err != nil {
+	if err := upkeep.SplitHours(context.WithoutCancel(tb.Context()), s); err != nil {
 		tb.Errorf("split hours: %v", err)
 	}
-	if _, err := books.RollUp(context.WithoutCancel(tb.Context()), s, s.Now().Add(2*time.Hour)); err != nil {
+	if _, err := upkeep.RollUp(context.WithoutCancel(tb.Context()), s, s.Now().Add(2*time.Hour)); err != nil {
 		tb.Errorf("fold: %v", err)
 	}
 }

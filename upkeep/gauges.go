@@ -1,4 +1,4 @@
-package books
+package upkeep
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"till"
+	"till/books"
 	"till/internal/jsonx"
 	"till/store"
 )
@@ -298,15 +299,15 @@ func (g *gaugeReader) backups() error {
 
 // troubles says of each trouble whether it is there.
 func (g *gaugeReader) troubles() error {
-	s, err := StatusOf(g.ctx, g.tx)
+	s, err := books.StatusOf(g.ctx, g.tx)
 	if err != nil {
 		return err
 	}
-	there := map[TroubleName]float64{}
+	there := map[books.TroubleName]float64{}
 	for _, t := range s.Troubles() {
 		there[t.Name] = 1
 	}
-	for _, name := range TroubleNames() {
+	for _, name := range books.TroubleNames() {
 		g.add("trouble", there[name], string(name))
 	}
 	return nil

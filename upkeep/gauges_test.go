@@ -1,4 +1,4 @@
-package books_test
+package upkeep_test
 
 import (
 	"encoding/json"
@@ -13,6 +13,7 @@ import (
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // readGauges returns the gauges as name{labels} and value.
@@ -20,10 +21,10 @@ func readGauges(t *testing.T, s *store.Store) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
 	err := s.View(t.Context(), func(tx *store.Tx) error {
-		all, err := books.ReadGauges(t.Context(), tx)
+		all, err := upkeep.ReadGauges(t.Context(), tx)
 		// Through the encoding that the other instances read.
 		var decoded []counted.Value
-		if err := json.Unmarshal([]byte(books.EncodeGauges(all)), &decoded); err != nil {
+		if err := json.Unmarshal([]byte(upkeep.EncodeGauges(all)), &decoded); err != nil {
 			t.Fatal(err)
 		}
 		for _, g := range decoded {

@@ -1,4 +1,4 @@
-package books_test
+package upkeep_test
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"till"
-	"till/books"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // The level is raised when no instance runs that does not know it, once, with a row in the
@@ -38,17 +38,17 @@ func TestTheLevelWaitsForOlderInstances(t *testing.T) {
 		}
 		pulse(till.NewID(start), "v1.0.0", 0)
 		pulse(till.NewID(start+1), "v1.1.0", next)
-		var older *books.ErrOlderInstances
-		if _, err := books.RaiseLevel(t.Context(), s, next, "person:Anne"); !errors.As(err, &older) || len(older.Instances) != 1 || older.Instances[0].Version != "v1.0.0" {
+		var older *upkeep.ErrOlderInstances
+		if _, err := upkeep.RaiseLevel(t.Context(), s, next, "person:Anne"); !errors.As(err, &older) || len(older.Instances) != 1 || older.Instances[0].Version != "v1.0.0" {
 			t.Fatalf("beside an older instance: %v", err)
 		}
 		clock.Set(start.Add(store.InstanceGone))
 		for i, want := range []bool{true, false} {
-			if raised, err := books.RaiseLevel(t.Context(), s, next, "person:Anne"); err != nil || raised != want {
+			if raised, err := upkeep.RaiseLevel(t.Context(), s, next, "person:Anne"); err != nil || raised != want {
 				t.Errorf("call %d: %v, %v", i, raised, err)
 			}
 		}
-		l, err := books.ReadLevels(t.Context(), s)
+		l, err := upkeep.ReadLevels(t.Context(), s)
 		if err != nil || l.Level != next || l.Program != store.Level {
 			t.Errorf("got %+v, %v", l, err)
 		}
@@ -87,14 +87,14 @@ func TestTheLevelIsRaisedBesideOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := books.RaiseLevel(ctx, s, store.Level, by); err != nil {
+		if _, err := upkeep.RaiseLevel(ctx, s, store.Level, by); err != nil {
 			t.Fatal(err)
 		}
 		var all sync.WaitGroup
 		var raised, added atomic.Int64
 		for n := range 4 {
 			all.Go(func() {
-				done, err := books.RaiseLevel(ctx, s, next, by)
+				done, err := upkeep.RaiseLevel(ctx, s, next, by)
 				if err != nil {
 					t.Error(err)
 				}
@@ -103,7 +103,7 @@ func TestTheLevelIsRaisedBesideOthers(t *testing.T) {
 				}
 			})
 			all.Go(func() {
-				done, err := books.AddGeneration(ctx, s, 2+n, []byte{byte(n)}, []byte("the first"), by)
+				done, err := upkeep.AddGeneration(ctx, s, 2+n, []byte{byte(n)}, []byte("the first"), by)
 				if err != nil {
 					t.Error(err)
 				}
@@ -138,7 +138,7 @@ func TestTheWayBackNamesTheNewestStop(t *testing.T) {
 			s := storetest.Open(t, c)
 			said := func(want string) {
 				t.Helper()
-				if l, err := books.ReadLevels(t.Context(), s); err != nil || !strings.Contains(l.WayBack(), "knows the migration "+want+" ") {
+				if l, err := upkeep.ReadLevels(t.Context(), s); err != nil || !strings.Contains(l.WayBack(), "knows the migration "+want+" ") {
 					t.Errorf("it says %q and not %s, error %v", l.WayBack(), want, err)
 				}
 			}

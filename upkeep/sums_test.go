@@ -1,4 +1,4 @@
-package books_test
+package upkeep_test
 
 import (
 	"testing"
@@ -9,6 +9,7 @@ import (
 	"till/internal/db"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // sumsOf returns what all hours add up to, of a client or over all of a mode.
@@ -107,7 +108,7 @@ func TestSumsOfAnOlderDatabaseAreFilledIn(t *testing.T) {
 		}
 		storetest.Apply(t, c, s, storetest.NewPayment(t, c, clients[0], storetest.Body{}), storetest.Succeeded)
 		for range 2 {
-			if err := books.FillSums(t.Context(), s); err != nil {
+			if err := upkeep.FillSums(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			storetest.RollUp(t, s)
@@ -123,14 +124,14 @@ func TestSumsOfAnOlderDatabaseAreFilledIn(t *testing.T) {
 			// As at the start of an instance that replaces an older one: the clients are older
 			// than the sums.
 			startSumsNow(t, s)
-			if err := books.FillMixedHours(t.Context(), s); err != nil {
+			if err := upkeep.FillMixedHours(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if r := verify(t, s, books.Options{}); r.SumsUnfilled != 3 {
 				t.Errorf("at a start: %d unfilled, want two clients and the house", r.SumsUnfilled)
 			}
 		}
-		if err := books.FillSums(t.Context(), s); err != nil {
+		if err := upkeep.FillSums(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -143,7 +144,7 @@ func TestAStartLooksAtNoHourThatAlwaysHadSums(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		fill := func(want int64) {
 			t.Helper()
-			if err := books.FillMixedHours(t.Context(), s); err != nil {
+			if err := upkeep.FillMixedHours(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if r := verify(t, s, books.Options{}); r.SumsUnfilled != want {
@@ -156,7 +157,7 @@ func TestAStartLooksAtNoHourThatAlwaysHadSums(t *testing.T) {
 		fill(0)
 		startSumsNow(t, s)
 		fill(2) // the client and the house
-		if err := books.FillSums(t.Context(), s); err != nil {
+		if err := upkeep.FillSums(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -172,4 +173,14 @@ func startSumsNow(t *testing.T, s *store.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func verify(t *testing.T, s *store.Store, o books.Options) books.Report {
+	t.Helper()
+	o.Key = storetest.ChainKey
+	r, err := books.Verify(t.Context(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

@@ -1,4 +1,4 @@
-package books_test
+package upkeep_test
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/collect"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // A rotation goes by its order only: the level first, then a generation that every running
@@ -30,7 +30,7 @@ func TestGenerationsGoByTheirOrder(t *testing.T) {
 			}
 		}
 		add := func(number int, check string) (bool, error) {
-			return books.AddGeneration(ctx, s, number, []byte(check), []byte("check 1"), by)
+			return upkeep.AddGeneration(ctx, s, number, []byte(check), []byte("check 1"), by)
 		}
 		refused := func(what string, err error, want string) {
 			t.Helper()
@@ -48,10 +48,10 @@ func TestGenerationsGoByTheirOrder(t *testing.T) {
 			return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(start), SecretCheck: []byte("x"), CreatedAt: start})
 		})
 		_, err := add(2, "check 2")
-		if !errors.Is(err, books.ErrGenerationLevel) {
+		if !errors.Is(err, upkeep.ErrGenerationLevel) {
 			t.Errorf("before the level: %v", err)
 		}
-		if _, err := books.RaiseLevel(ctx, s, store.Level, by); err != nil {
+		if _, err := upkeep.RaiseLevel(ctx, s, store.Level, by); err != nil {
 			t.Fatal(err)
 		}
 		changed, err := add(2, "check 2")
@@ -71,28 +71,28 @@ func TestGenerationsGoByTheirOrder(t *testing.T) {
 		}
 		pulse(one, "1,2", 1)
 		pulse(two, "1", 1)
-		_, err = books.UseGeneration(ctx, s, 2, by)
+		_, err = upkeep.UseGeneration(ctx, s, 2, by)
 		refused("an instance lacks it", err, two.String())
-		_, err = books.UseGeneration(ctx, s, 3, by)
+		_, err = upkeep.UseGeneration(ctx, s, 3, by)
 		refused("nobody knows it", err, "no such generation")
 		pulse(two, "1,2", 1)
-		_, err = books.RetireGeneration(ctx, s, 1, by)
+		_, err = upkeep.RetireGeneration(ctx, s, 1, by)
 		refused("it seals", err, "seals")
 		clock.Set(start - 1) // the clock is set back
-		changed, err = books.UseGeneration(ctx, s, 2, by)
+		changed, err = upkeep.UseGeneration(ctx, s, 2, by)
 		done("use", changed, err, true)
-		changed, err = books.UseGeneration(ctx, s, 2, by)
+		changed, err = upkeep.UseGeneration(ctx, s, 2, by)
 		done("use again", changed, err, false)
 		clock.Set(start)
 
 		pulse(one, "1,2", 2)
-		_, err = books.RetireGeneration(ctx, s, 1, by)
+		_, err = upkeep.RetireGeneration(ctx, s, 1, by)
 		refused("an instance seals with it", err, two.String())
 		pulse(two, "1,2", 2)
 		update(func(tx *store.Tx) error {
 			return tx.PutCertificate(ctx, "pay.example.com", []byte("\x01sealed"), false)
 		})
-		_, err = books.RetireGeneration(ctx, s, 1, by)
+		_, err = upkeep.RetireGeneration(ctx, s, 1, by)
 		refused("a value needs it", err, "values that it sealed: 1")
 		update(func(tx *store.Tx) error {
 			return tx.PutCertificate(ctx, "pay.example.com", []byte("\x02sealed"), false)
@@ -124,30 +124,30 @@ func TestGenerationsGoByTheirOrder(t *testing.T) {
 		access(true, "before the end of a generation")
 		collector := storetest.NewCollector(t, s)
 		open := sentPayment(t, s, collector, storetest.NewClient(t, s, till.Test))
-		_, err = books.RetireGeneration(ctx, s, 1, by)
+		_, err = upkeep.RetireGeneration(ctx, s, 1, by)
 		refused("a payment is open whose operator may call an address of that time", err, "sent while generation 1 was in use: 1")
 		access(true, "after a refusal")
 		storetest.Apply(t, collector, s, open, storetest.Succeeded)
-		changed, err = books.RetireGeneration(ctx, s, 1, by)
+		changed, err = upkeep.RetireGeneration(ctx, s, 1, by)
 		done("retire", changed, err, true)
 		access(false, "after it")
-		changed, err = books.RetireGeneration(ctx, s, 1, by)
+		changed, err = upkeep.RetireGeneration(ctx, s, 1, by)
 		done("retire again", changed, err, false)
-		_, err = books.UseGeneration(ctx, s, 1, by)
-		if !errors.Is(err, books.ErrGenerationRetired) {
+		_, err = upkeep.UseGeneration(ctx, s, 1, by)
+		if !errors.Is(err, upkeep.ErrGenerationRetired) {
 			t.Errorf("a retired one is used again: %v", err)
 		}
 		// One that was never used is given up at any time.
 		changed, err = add(3, "check 3")
 		done("add another", changed, err, true)
-		changed, err = books.RetireGeneration(ctx, s, 3, by)
+		changed, err = upkeep.RetireGeneration(ctx, s, 3, by)
 		done("give it up", changed, err, true)
 		_, err = add(3, "check 3")
-		if !errors.Is(err, books.ErrGenerationRetired) {
+		if !errors.Is(err, upkeep.ErrGenerationRetired) {
 			t.Errorf("a number comes again: %v", err)
 		}
 
-		g, err := books.ReadGenerations(ctx, s)
+		g, err := upkeep.ReadGenerations(ctx, s)
 		if err != nil || g.Used() != 2 || len(g.All) != 3 || g.SealedBy(2) != 1 || g.SealedBy(1) != 0 {
 			t.Errorf("got %+v, %v", g, err)
 		}

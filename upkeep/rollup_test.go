@@ -1,4 +1,4 @@
-package books_test
+package upkeep_test
 
 import (
 	"log/slog"
@@ -10,6 +10,7 @@ import (
 	"till/books"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // total returns how many payments of a status a list says there are.
@@ -34,7 +35,7 @@ func TestRollUpChangesNothingThatIsCounted(t *testing.T) {
 		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)
 		rollUp := func(want int) {
 			t.Helper()
-			if n, err := books.RollUp(t.Context(), s, s.Now()); err != nil || n != want {
+			if n, err := upkeep.RollUp(t.Context(), s, s.Now()); err != nil || n != want {
 				t.Errorf("folded %d, %v; want %d", n, err, want)
 			}
 		}
@@ -90,7 +91,7 @@ func TestRollUpTakesAsManyCommitsAsItNeeds(t *testing.T) {
 				if n := total(t, s, client.ID, till.Pending); n != c.total {
 					t.Errorf("%d are counted, want %d", n, c.total)
 				}
-				if n, err := books.RollUp(t.Context(), s, s.Now()); err != nil || n != rolledUp {
+				if n, err := upkeep.RollUp(t.Context(), s, s.Now()); err != nil || n != rolledUp {
 					t.Fatalf("folded %d, %v; want %d", n, err, rolledUp)
 				}
 			}
@@ -115,12 +116,12 @@ func TestRollUpGoesOnBehindOneThatCannotBe(t *testing.T) {
 		}
 		count(1, -1, 1) // more left than ever came
 		for _, want := range []int{2, 0} {
-			if n, err := books.RollUp(t.Context(), s, s.Now()); err == nil || n != want {
+			if n, err := upkeep.RollUp(t.Context(), s, s.Now()); err == nil || n != want {
 				t.Errorf("folded %d, %v; want %d and what could not be", n, err, want)
 			}
 		}
 		count(-1, 1, -1)
-		if n, err := books.RollUp(t.Context(), s, s.Now()); err != nil || n != 3 {
+		if n, err := upkeep.RollUp(t.Context(), s, s.Now()); err != nil || n != 3 {
 			t.Errorf("folded %d, %v; want 3", n, err)
 		}
 	})
@@ -131,10 +132,10 @@ func TestRollUpRunsByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.Open(t, store.Config{Path: t.TempDir() + "/till.db"})
 		storetest.NewPayment(t, storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test), storetest.Body{})
-		go books.RunRollUp(t.Context(), s, slog.New(slog.DiscardHandler))
+		go upkeep.RunRollUp(t.Context(), s, slog.New(slog.DiscardHandler))
 		time.Sleep(3 * time.Hour)
 		synctest.Wait()
-		if n, err := books.RollUp(t.Context(), s, s.Now()); err != nil || n != 0 {
+		if n, err := upkeep.RollUp(t.Context(), s, s.Now()); err != nil || n != 0 {
 			t.Errorf("%d were left, %v", n, err)
 		}
 	})

@@ -1,4 +1,4 @@
-package books_test
+package upkeep_test
 
 import (
 	"context"
@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/store"
 	"till/store/storetest"
+	"till/upkeep"
 )
 
 // turnsOf returns the turns of one instance with one piece of work.
-func turnsOf(s *store.Store, run func(context.Context) (string, error)) (*books.Turns, map[string]string) {
+func turnsOf(s *store.Store, run func(context.Context) (string, error)) (*upkeep.Turns, map[string]string) {
 	seen := map[string]string{}
-	return &books.Turns{
+	return &upkeep.Turns{
 		Store: s, Self: till.NewID(s.Now()), Log: slog.New(slog.DiscardHandler),
-		All:  []books.Turn{{Name: "gauges", Every: time.Minute, Lease: 30 * time.Second, Run: run}},
+		All:  []upkeep.Turn{{Name: "gauges", Every: time.Minute, Lease: 30 * time.Second, Run: run}},
 		Seen: func(t *store.Turn) { seen[t.Name] = t.Result },
 	}, seen
 }
@@ -33,7 +33,7 @@ func TestATurnIsDoneByOneInstanceAndReadByAll(t *testing.T) {
 		work := func(context.Context) (string, error) { runs++; return `{"n":1}`, nil }
 		one, seenByOne := turnsOf(s, work)
 		two, seenByTwo := turnsOf(s, work)
-		once := func(ts *books.Turns) {
+		once := func(ts *upkeep.Turns) {
 			if err := ts.Once(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -71,12 +71,12 @@ func TestATurnThatFailsIsTakenAgain(t *testing.T) {
 		one, seen := turnsOf(s, work)
 		two, _ := turnsOf(s, work)
 		var changes []string
-		for name, ts := range map[string]*books.Turns{"one": one, "two": two} {
+		for name, ts := range map[string]*upkeep.Turns{"one": one, "two": two} {
 			ts.Changed = func(turn, from, to, why string) {
 				changes = append(changes, strings.NewReplacer(one.Self.String(), "one", two.Self.String(), "two").Replace(name+" says "+turn+" "+from+" "+to))
 			}
 		}
-		once := func(ts *books.Turns) { ts.Once(t.Context()) }
+		once := func(ts *upkeep.Turns) { ts.Once(t.Context()) }
 		once(one)
 		clock.Set(noon.Add(time.Minute))
 		err = errors.New("no")
