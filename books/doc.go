@@ -13,7 +13,6 @@
 //	Reconcile       compares an operator's statement with our books
 //	MarkRestored    marks a database as restored from a backup; Release ends it
 //	Remake          makes payments and payouts again that were lost, from a journal
-//	Erase           takes persons' data out of payments and payouts that have ended
 //
 // Verify changes nothing and reads one client after another in short snapshots,
 // so it can run beside a server. Rows that never change are read in slices; rows

@@ -15,6 +15,7 @@ import (
 	"till/engine"
 	"till/journal"
 	"till/payout"
+	"till/privacy"
 	"till/store"
 	"till/store/storetest"
 )
@@ -201,7 +202,7 @@ func TestLostCreatesAreMadeAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := 0
-		if err := books.PersonData(ctx, d.back, phones, body.Phone, func(*books.PersonRecord) error { found++; return nil }); err != nil || found != 1 {
+		if err := privacy.PersonData(ctx, d.back, phones, body.Phone, func(*privacy.PersonRecord) error { found++; return nil }); err != nil || found != 1 {
 			t.Errorf("found %d payments by the phone, %v", found, err)
 		}
 	})

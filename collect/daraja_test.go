@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/collect"
 	"till/engine"
+	"till/privacy"
 	"till/provider"
 	"till/provider/mpesa"
 	"till/provider/providertest"
@@ -394,8 +394,8 @@ func TestTheCallbackOfAnErasedPaymentIsNotAnothers(t *testing.T) {
 		if err := d.store.Update(ctx, over); err != nil {
 			t.Fatal(err)
 		}
-		erase := books.EraseRequest{Secret: []byte("a secret for tests"), Erasures: []books.Erasure{{Phone: payer}}, By: "Awa", Reason: "a letter"}
-		if got, err := books.Erase(ctx, d.store, erase); err != nil || got.Payments != 1 {
+		erase := privacy.EraseRequest{Secret: []byte("a secret for tests"), Erasures: []privacy.Erasure{{Phone: payer}}, By: "Awa", Reason: "a letter"}
+		if got, err := privacy.Erase(ctx, d.store, erase); err != nil || got.Payments != 1 {
 			t.Fatalf("erased %+v, %v", got, err)
 		}
 		d.genuine(genuine)

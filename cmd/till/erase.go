@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
-	"till/books"
 	"till/cmd/till/internal/cli"
+	"till/privacy"
 	"till/store"
 )
 
@@ -123,7 +123,7 @@ func (e *eraseFlags) run(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		r := books.EraseRequest{Secret: secret, By: e.by, Reason: e.reason, DryRun: e.dryRun}
+		r := privacy.EraseRequest{Secret: secret, By: e.by, Reason: e.reason, DryRun: e.dryRun}
 		if r.Erasures, err = e.erasures(s, secret); err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (e *eraseFlags) run(cmd *cobra.Command) error {
 				return err
 			}
 		}
-		done, err := books.Erase(ctx, s, r)
+		done, err := privacy.Erase(ctx, s, r)
 		if err != nil {
 			return err
 		}
@@ -152,14 +152,14 @@ func (e *eraseFlags) run(cmd *cobra.Command) error {
 }
 
 // erasures returns what the flags name.
-func (e *eraseFlags) erasures(s *store.Store, secret []byte) ([]books.Erasure, error) {
+func (e *eraseFlags) erasures(s *store.Store, secret []byte) ([]privacy.Erasure, error) {
 	switch {
 	case e.phone != "":
 		phone, err := parsePhone(e.phone)
-		return []books.Erasure{{Phone: phone, Texts: e.metadata}}, err
+		return []privacy.Erasure{{Phone: phone, Texts: e.metadata}}, err
 	case e.olderThan != "":
 		before, err := cutoff(e.olderThan, s.Now())
-		return []books.Erasure{{Before: before, Texts: e.metadata}}, err
+		return []privacy.Erasure{{Before: before, Texts: e.metadata}}, err
 	}
 	return readErased(e.again, secret)
 }

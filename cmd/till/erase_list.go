@@ -13,8 +13,8 @@ import (
 	"os"
 
 	"till"
-	"till/books"
 	"till/cmd/till/internal/cli"
+	"till/privacy"
 )
 
 // The limits of a list of erasures.
@@ -44,7 +44,7 @@ func (l erasedLine) sum(secret []byte) string {
 
 // appendErased adds erasures to a list, through to the disk, before anything is erased: what
 // is interrupted is known there.
-func appendErased(path string, secret []byte, r books.EraseRequest, now till.Time) error {
+func appendErased(path string, secret []byte, r privacy.EraseRequest, now till.Time) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("the list of erasures: %w", err)
@@ -52,7 +52,7 @@ func appendErased(path string, secret []byte, r books.EraseRequest, now till.Tim
 	for _, x := range r.Erasures {
 		l := erasedLine{Metadata: x.Texts, At: now.String(), By: r.By, Reason: r.Reason}
 		if x.Phone != "" {
-			l.Token = books.ErasedToken(secret, x.Phone)
+			l.Token = privacy.ErasedToken(secret, x.Phone)
 		} else {
 			l.Before = x.Before.String()
 		}
@@ -70,13 +70,13 @@ func appendErased(path string, secret []byte, r books.EraseRequest, now till.Tim
 
 // readErased reads a list. A last line that was not written completely is skipped: nothing
 // was erased for it. Any other line that is not the installation's own is an error.
-func readErased(path string, secret []byte) ([]books.Erasure, error) {
+func readErased(path string, secret []byte) ([]privacy.Erasure, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("the list of erasures: %w", err)
 	}
 	defer f.Close()
-	var out []books.Erasure
+	var out []privacy.Erasure
 	in := bufio.NewReaderSize(f, maxErasedLine)
 	for n := 1; ; n++ {
 		line, err := in.ReadSlice('\n')
@@ -87,7 +87,7 @@ func readErased(path string, secret []byte) ([]books.Erasure, error) {
 		if err != nil || n > maxErasedList || json.Unmarshal(bytes.TrimSpace(line), &l) != nil || !hmac.Equal([]byte(l.Check), []byte(l.sum(secret))) {
 			return nil, fmt.Errorf("line %d of %s is no erasure of this installation; nothing was erased", n, path)
 		}
-		x := books.Erasure{Token: l.Token, Texts: l.Metadata}
+		x := privacy.Erasure{Token: l.Token, Texts: l.Metadata}
 		if l.Token == "" {
 			if x.Before, err = cli.ParseMoment("before", l.Before); err != nil {
 				return nil, fmt.Errorf("line %d of %s: %w", n, path, err)

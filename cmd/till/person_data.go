@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
-	"till/books"
 	"till/cmd/till/internal/cli"
+	"till/privacy"
 	"till/store"
 )
 
@@ -51,7 +51,7 @@ The phone is looked up in an index under the installation's secret, from
 			return err
 		}
 		if c.JSON {
-			return books.PersonData(c.Context(), c.Store, key, phone, func(r *books.PersonRecord) error {
+			return privacy.PersonData(c.Context(), c.Store, key, phone, func(r *privacy.PersonRecord) error {
 				return cli.PrintJSON(c.OutOrStdout(), personRecord(r))
 			})
 		}
@@ -74,7 +74,7 @@ func parsePhone(text string) (string, error) {
 	return phone, nil
 }
 
-func personRecord(r *books.PersonRecord) personRecordJSON {
+func personRecord(r *privacy.PersonRecord) personRecordJSON {
 	out := personRecordJSON{Kind: string(till.SubjectPayment), ClientID: r.Client.String(), Events: []json.RawMessage{}}
 	if r.Payment != nil {
 		out.Payment = r.Payment.AppendJSON(nil)
@@ -94,7 +94,7 @@ func printPersonData(cmd *cobra.Command, s *store.Store, key store.PhoneKey, pho
 	var err error
 	printed := cli.Table(w, func(row func(...any)) {
 		row("CREATED", "KIND", "STATUS", "AMOUNT", "METHOD", "REFERENCE", "EVENTS", "ID", "CLIENT")
-		err = books.PersonData(cmd.Context(), s, key, phone, func(r *books.PersonRecord) error {
+		err = privacy.PersonData(cmd.Context(), s, key, phone, func(r *privacy.PersonRecord) error {
 			kind, status := string(till.SubjectPayment), ""
 			var subject store.Subject
 			if r.Payment != nil {

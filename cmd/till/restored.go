@@ -13,6 +13,7 @@ import (
 	"till/account"
 	"till/books"
 	"till/cmd/till/internal/cli"
+	"till/privacy"
 	"till/store"
 )
 
@@ -188,7 +189,7 @@ func activeKeys(ctx context.Context, s *store.Store) ([]activeKey, error) {
 	return out, err
 }
 
-func (r *restoredFlags) print(w io.Writer, done *books.RestoreResult, remade *books.RemakeResult, erased *books.EraseResult, keys []activeKey, suspended int) error {
+func (r *restoredFlags) print(w io.Writer, done *books.RestoreResult, remade *books.RemakeResult, erased *privacy.EraseResult, keys []activeKey, suspended int) error {
 	if r.asJSON {
 		all := map[string]any{
 			"restored_at": done.At.String(), "lost_from": done.LostFrom.String(), "log_id": done.LogID.String(), "again": done.Again,

@@ -10,6 +10,7 @@ import (
 	"till/books"
 	"till/cmd/till/internal/cli"
 	"till/journal"
+	"till/privacy"
 	"till/store"
 )
 
@@ -73,7 +74,7 @@ func printRemade(w io.Writer, m *books.RemakeResult) {
 }
 
 // eraseAgain erases what a list names; nil if none was named.
-func (r *restoredFlags) eraseAgain(ctx context.Context, s *store.Store, secret []byte) (*books.EraseResult, error) {
+func (r *restoredFlags) eraseAgain(ctx context.Context, s *store.Store, secret []byte) (*privacy.EraseResult, error) {
 	if r.erasedList == "" {
 		return nil, nil
 	}
@@ -81,5 +82,5 @@ func (r *restoredFlags) eraseAgain(ctx context.Context, s *store.Store, secret [
 	if err != nil {
 		return nil, err
 	}
-	return books.Erase(ctx, s, books.EraseRequest{Secret: secret, Erasures: list, By: cli.Actor(), Reason: "an older backup was put back"})
+	return privacy.Erase(ctx, s, privacy.EraseRequest{Secret: secret, Erasures: list, By: cli.Actor(), Reason: "an older backup was put back"})
 }

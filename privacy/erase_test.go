@@ -1,4 +1,4 @@
-package books_test
+package privacy_test
 
 import (
 	"bytes"
@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/engine"
+	"till/privacy"
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
 	"till/upkeep"
 )
+
+var testSecret = []byte("a secret for tests") // of storetest
 
 // What has ended and still has work keeps its person's data: the operator is asked with the
 // phone, and whoever looks at a case needs it.
@@ -35,8 +37,8 @@ func TestWhatHasOpenWorkIsNotErased(t *testing.T) {
 		if _, err := upkeep.IndexPhones(ctx, s, key, s.Now().Add(time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		got, err := books.Erase(ctx, s, books.EraseRequest{Secret: testSecret, Erasures: []books.Erasure{{Phone: phone}}, By: "Awa", Reason: "a letter"})
-		if err != nil || *got != (books.EraseResult{Left: 2}) {
+		got, err := privacy.Erase(ctx, s, privacy.EraseRequest{Secret: testSecret, Erasures: []privacy.Erasure{{Phone: phone}}, By: "Awa", Reason: "a letter"})
+		if err != nil || *got != (privacy.EraseResult{Left: 2}) {
 			t.Errorf("erased %+v, %v; want none, and two left", got, err)
 		}
 		storetest.View(t, s, func(ctx context.Context, tx *store.Tx) error {
@@ -88,11 +90,11 @@ func TestErase(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			r := books.EraseRequest{Secret: testSecret, Erasures: []books.Erasure{{Phone: mine}}, By: "Awa", Reason: "a letter"}
+			r := privacy.EraseRequest{Secret: testSecret, Erasures: []privacy.Erasure{{Phone: mine}}, By: "Awa", Reason: "a letter"}
 			erase := func(payments, payouts, left int) {
 				t.Helper()
-				got, err := books.Erase(ctx, s, r)
-				if err != nil || *got != (books.EraseResult{Payments: payments, Payouts: payouts, Left: left}) {
+				got, err := privacy.Erase(ctx, s, r)
+				if err != nil || *got != (privacy.EraseResult{Payments: payments, Payouts: payouts, Left: left}) {
 					t.Fatalf("erased %+v, %v; want %d payments, %d payouts, %d left", got, err, payments, payouts, left)
 				}
 			}
@@ -101,8 +103,8 @@ func TestErase(t *testing.T) {
 			r.DryRun = false
 			erase(2, 1, 1)
 			erase(0, 0, 1)
-			token := books.ErasedToken(testSecret, mine)
-			if strings.Contains(token, "123") || !strings.HasPrefix(token, engine.ErasedMark) || token == books.ErasedToken(testSecret, others) {
+			token := privacy.ErasedToken(testSecret, mine)
+			if strings.Contains(token, "123") || !strings.HasPrefix(token, engine.ErasedMark) || token == privacy.ErasedToken(testSecret, others) {
 				t.Errorf("the token is %q", token)
 			}
 			err = s.View(ctx, func(tx *store.Tx) error {
@@ -166,11 +168,11 @@ func TestErase(t *testing.T) {
 
 			// By token, as after a restore; and by age, with the client's texts.
 			storetest.Apply(t, c, s, open, storetest.Succeeded)
-			r.Erasures = []books.Erasure{{Token: token}, {Token: books.ErasedToken(testSecret, "242069999999")}}
+			r.Erasures = []privacy.Erasure{{Token: token}, {Token: privacy.ErasedToken(testSecret, "242069999999")}}
 			erase(1, 0, 0)
-			r.Erasures = []books.Erasure{{Before: paid.CreatedAt}}
+			r.Erasures = []privacy.Erasure{{Before: paid.CreatedAt}}
 			erase(0, 0, 0)
-			r.Erasures = []books.Erasure{{Before: s.Now().Add(time.Hour), Texts: true}}
+			r.Erasures = []privacy.Erasure{{Before: s.Now().Add(time.Hour), Texts: true}}
 			erase(1, 0, 0)
 			err = s.View(ctx, func(tx *store.Tx) error {
 				p, err := tx.Payment(ctx, store.Ref{Client: a.ID, ID: theirs.ID})

@@ -1,4 +1,4 @@
-package books_test
+package privacy_test
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/collect"
+	"till/privacy"
 	"till/store"
 	"till/store/storetest"
 	"till/upkeep"
@@ -42,7 +42,7 @@ func TestPersonData(t *testing.T) {
 			var got []till.ID
 			read := func(phone string) []till.ID {
 				got = nil
-				if err := books.PersonDataInPages(t.Context(), w.store, w.key, phone, 2, 3, func(r *books.PersonRecord) error {
+				if err := privacy.PersonDataInPages(t.Context(), w.store, w.key, phone, 2, 3, func(r *privacy.PersonRecord) error {
 					var of, client till.ID
 					var about string
 					if r.Payment != nil {
