@@ -86,10 +86,11 @@ var packageRules = []packageRule{
 	{"internal/dev/trigger", ". internal/dev/remote", ""},                                                                     // the sandbox's stories, as a client plays them
 	{"journal", ". store engine internal/loop internal/seal internal/system", ""},                                             // creates, outside of the database
 	{"books", ". ledger store engine collect payout journal internal/loop internal/jsonx internal/request internal/seal", ""}, // a statement's lines are JSON, written by hand
+	{"recovery", ". books collect engine journal ledger payout store", ""},
 	{"privacy", ". engine internal/request store", ""},
 	{"upkeep", ". books internal/jsonx internal/loop internal/seal store", ""},
 	{"story", ". books engine ledger store", ""},
-	{"backup", ". store books internal/system", "filippo.io/age"},                                                                                     // copies of the database, and the way back
+	{"backup", ". store books recovery internal/system", "filippo.io/age"},                                                                            // copies of the database, and the way back
 	{"store/storetest", ". provider store store/schema internal/db engine collect payout books upkeep internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
 	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/door internal/limit internal/jsonx internal/quota", "golang.org/x/time " + jsonModule},
 	{"console/look", root, ""},                                        // amounts, times and phones as people read them
@@ -120,8 +121,8 @@ var packageRules = []packageRule{
 	{"doctor", ". provider store config certificates books upkeep secret operators server internal/db/sqlite internal/db/postgres internal/logs internal/seal internal/system", ""},
 	// What commands share: it prints, reads flags and opens the database.
 	{"cmd/till/internal/cli", ". provider provider/sandbox store engine collect payout books secret operators api internal/escape internal/logs internal/seal", "github.com/spf13/cobra github.com/spf13/pflag"},
-	{"cmd/till/internal/money", ". ledger store engine books story webhook secret operators internal/escape internal/logs cmd/till/internal/cli", "github.com/spf13/cobra github.com/BurntSushi/toml"}, // commands about payments, payouts and the books
-	{"cmd/till", ". cmd/till/internal/cli cmd/till/internal/money doctor ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books privacy upkeep backup webhook secret operators api server internal/dev/loadgen internal/escape internal/logs internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
+	{"cmd/till/internal/money", ". ledger store engine books recovery story webhook secret operators internal/escape internal/logs cmd/till/internal/cli", "github.com/spf13/cobra github.com/BurntSushi/toml"}, // commands about payments, payouts and the books
+	{"cmd/till", ". cmd/till/internal/cli cmd/till/internal/money doctor ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books recovery privacy upkeep backup webhook secret operators api server internal/dev/loadgen internal/escape internal/logs internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows

@@ -12,8 +12,8 @@ import (
 
 	"filippo.io/age"
 
-	"till/books"
 	"till/internal/system"
+	"till/recovery"
 	"till/store"
 )
 
@@ -47,7 +47,7 @@ type RestoreRequest struct {
 type Restored struct {
 	Manifest *Manifest
 	Migrated []string // the migrations that it lacked
-	Marked   *books.RestoreResult
+	Marked   *recovery.RestoreResult
 }
 
 // stagingName is the folder beside the database in which it is put together. It
@@ -57,7 +57,7 @@ const stagingName = ".till-restore"
 // Restore puts a backup into an empty folder. The database is checked, migrated and
 // marked as restored before it gets its name: whatever interrupts it, no server
 // finds a database that looks as if nothing was lost. Nobody has reviewed the keys
-// yet when it returns (books.MarkRestored).
+// yet when it returns (recovery.MarkRestored).
 func Restore(ctx context.Context, r RestoreRequest) (out *Restored, err error) {
 	target := filepath.Dir(r.Database)
 	staging := filepath.Join(target, stagingName)
@@ -182,7 +182,7 @@ func (r *RestoreRequest) prepare(ctx context.Context, m *Manifest, staging strin
 	if err := checkInstallation(ctx, s, m); err != nil {
 		return nil, err
 	}
-	out.Marked, err = books.MarkRestored(ctx, s, books.RestoreRequest{Secret: secret, LostFrom: m.Taken(), By: r.By})
+	out.Marked, err = recovery.MarkRestored(ctx, s, recovery.RestoreRequest{Secret: secret, LostFrom: m.Taken(), By: r.By})
 	if err == nil && r.Read != nil {
 		err = r.Read(ctx, s)
 	}

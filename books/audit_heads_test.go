@@ -17,6 +17,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/recovery"
 	"till/store"
 	"till/store/storetest"
 )
@@ -290,7 +291,7 @@ func TestAHeadOfTheLostTimeIsExplainedByTheRestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := books.MarkRestored(t.Context(), s, books.RestoreRequest{Secret: make([]byte, 32), LostFrom: s.Now(), By: "Awa"}); err != nil {
+	if _, err := recovery.MarkRestored(t.Context(), s, recovery.RestoreRequest{Secret: make([]byte, 32), LostFrom: s.Now(), By: "Awa"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := books.ExtendChains(t.Context(), s, storetest.ChainKey); err != nil {

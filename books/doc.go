@@ -11,8 +11,6 @@
 //	Cases           lists what a person has to look at; CaseDetailOf, ResolveCase
 //	Strays          records money that names us and matches nothing here
 //	Reconcile       compares an operator's statement with our books
-//	MarkRestored    marks a database as restored from a backup; Release ends it
-//	Remake          makes payments and payouts again that were lost, from a journal
 //
 // Verify changes nothing and reads one client after another in short snapshots,
 // so it can run beside a server. Rows that never change are read in slices; rows

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/engine"
 	"till/provider/sandbox"
+	"till/recovery"
 	"till/store"
 	"till/store/storetest"
 )
@@ -37,11 +37,11 @@ func TestMoneyForABrokenWalletWaits(t *testing.T) {
 			}
 			return err
 		})
-		all, err := books.BrokenWallets(t.Context(), w.store)
+		all, err := recovery.BrokenWallets(t.Context(), w.store)
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%d wallets are broken, %v", len(all), err)
 		}
-		if err := books.RepairWallet(t.Context(), w.store, all[0], "person:Awa"); err != nil {
+		if err := recovery.RepairWallet(t.Context(), w.store, all[0], "person:Awa"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Second)

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/engine"
 	"till/provider"
 	"till/provider/sandbox"
+	"till/recovery"
 	"till/store"
 )
 
@@ -28,7 +28,7 @@ func (w *world) restored(lostFrom till.Time) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	_, err = books.MarkRestored(ctx, w.store, books.RestoreRequest{Secret: []byte("a secret for tests"), LostFrom: lostFrom, KeysReviewed: true, By: "Awa"})
+	_, err = recovery.MarkRestored(ctx, w.store, recovery.RestoreRequest{Secret: []byte("a secret for tests"), LostFrom: lostFrom, KeysReviewed: true, By: "Awa"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestANewPaymentWithoutReferencesWaitsForTheReleaseOfARestore(t *testing.T) 
 		if submits, checks := w.way.counts(); submits != 0 || checks != 0 {
 			t.Errorf("while it is held: %d sends, %d checks", submits, checks)
 		}
-		if _, err := books.Release(ctx, w.store, "Awa"); err != nil {
+		if _, err := recovery.Release(ctx, w.store, "Awa"); err != nil {
 			t.Fatal(err)
 		}
 		w.collector.RecordCallback(ctx, "", store.Ref{Client: w.client.ID, ID: soon.ID}, nil) // a look: nobody else tells this process

@@ -1,6 +1,6 @@
 // Package journal keeps a sealed record of each create outside of the database, in a
 // folder that should be on another disk. When the database is lost and an older one
-// is put back, books.Remake makes the payments and payouts again that were created
+// is put back, recovery.Remake makes the payments and payouts again that were created
 // since (ADR 0044).
 //
 // A Writer appends records to segments, which are files of bounded size and age. It

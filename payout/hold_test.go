@@ -13,6 +13,7 @@ import (
 	"till/engine"
 	"till/provider"
 	"till/provider/sandbox"
+	"till/recovery"
 	"till/store"
 	"till/store/storetest"
 )
@@ -191,7 +192,7 @@ func TestHoldsOfDifferentCausesAreIndependent(t *testing.T) {
 	inWorldWith(t, sandbox.Config{Window: time.Minute}, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		w.restored(w.store.Now())
-		if _, err := books.Release(ctx, w.store, "person:Awa"); err != nil { // so that what is made now is not one of the old
+		if _, err := recovery.Release(ctx, w.store, "person:Awa"); err != nil { // so that what is made now is not one of the old
 			t.Fatal(err)
 		}
 		p := w.unsent("4567")
@@ -205,7 +206,7 @@ func TestHoldsOfDifferentCausesAreIndependent(t *testing.T) {
 		}{
 			{"while all hold it", func() {}},
 			{"when a restore is released", func() {
-				if _, err := books.Release(ctx, w.store, "person:Awa"); err != nil {
+				if _, err := recovery.Release(ctx, w.store, "person:Awa"); err != nil {
 					t.Fatal(err)
 				}
 			}},

@@ -6,17 +6,17 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/engine"
 	"till/payout"
 	"till/provider"
 	"till/provider/sandbox"
+	"till/recovery"
 	"till/store"
 )
 
 // restored says that an old database was put back. A test that was never started
 // by a server has no installation yet.
-func (w *world) restored(lostFrom till.Time) *books.RestoreResult {
+func (w *world) restored(lostFrom till.Time) *recovery.RestoreResult {
 	w.t.Helper()
 	ctx := context.Background()
 	err := w.store.Update(ctx, func(tx *store.Tx) error {
@@ -29,7 +29,7 @@ func (w *world) restored(lostFrom till.Time) *books.RestoreResult {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	r, err := books.MarkRestored(ctx, w.store, books.RestoreRequest{Secret: []byte("a secret for tests"), LostFrom: lostFrom, KeysReviewed: true, By: "Awa"})
+	r, err := recovery.MarkRestored(ctx, w.store, recovery.RestoreRequest{Secret: []byte("a secret for tests"), LostFrom: lostFrom, KeysReviewed: true, By: "Awa"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestPayoutsAreHeldAfterARestoreUntilTheyAreReleased(t *testing.T) {
 			}
 		}
 		w.wantWallet(t, 1000, 0, 0)
-		u, err := books.Release(ctx, w.store, "Awa")
+		u, err := recovery.Release(ctx, w.store, "Awa")
 		if err != nil || len(u.Restores) != 1 || !u.Empty() {
 			t.Fatalf("%+v, %v", u, err)
 		}

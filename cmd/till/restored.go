@@ -11,9 +11,9 @@ import (
 
 	"till"
 	"till/account"
-	"till/books"
 	"till/cmd/till/internal/cli"
 	"till/privacy"
+	"till/recovery"
 	"till/store"
 )
 
@@ -121,7 +121,7 @@ func (r *restoredFlags) restored(cmd *cobra.Command) error {
 				return err
 			}
 		}
-		done, err := books.MarkRestored(ctx, s, books.RestoreRequest{Secret: secret, LostFrom: lostFrom, KeysReviewed: r.keysReviewed, By: cli.Actor()})
+		done, err := recovery.MarkRestored(ctx, s, recovery.RestoreRequest{Secret: secret, LostFrom: lostFrom, KeysReviewed: r.keysReviewed, By: cli.Actor()})
 		if err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func activeKeys(ctx context.Context, s *store.Store) ([]activeKey, error) {
 	return out, err
 }
 
-func (r *restoredFlags) print(w io.Writer, done *books.RestoreResult, remade *books.RemakeResult, erased *privacy.EraseResult, keys []activeKey, suspended int) error {
+func (r *restoredFlags) print(w io.Writer, done *recovery.RestoreResult, remade *recovery.RemakeResult, erased *privacy.EraseResult, keys []activeKey, suspended int) error {
 	if r.asJSON {
 		all := map[string]any{
 			"restored_at": done.At.String(), "lost_from": done.LostFrom.String(), "log_id": done.LogID.String(), "again": done.Again,

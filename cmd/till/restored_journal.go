@@ -7,25 +7,25 @@ import (
 	"io"
 
 	"till"
-	"till/books"
 	"till/cmd/till/internal/cli"
 	"till/journal"
 	"till/privacy"
+	"till/recovery"
 	"till/store"
 )
 
 // remake makes what is lost again from the journals; nil if none was named.
-func (r *restoredFlags) remake(ctx context.Context, s *store.Store, secret []byte, lostFrom till.Time) (*books.RemakeResult, error) {
+func (r *restoredFlags) remake(ctx context.Context, s *store.Store, secret []byte, lostFrom till.Time) (*recovery.RemakeResult, error) {
 	if len(r.journals) == 0 {
 		if r.skipDamaged {
 			return nil, errors.New("--skip-damaged is about a journal: name it with --journal")
 		}
 		return nil, nil
 	}
-	out, err := books.Remake(ctx, s, books.RemakeRequest{
+	out, err := recovery.Remake(ctx, s, recovery.RemakeRequest{
 		Secret: secret, Folders: r.journals, LostFrom: lostFrom, SkipDamaged: r.skipDamaged, By: cli.Actor(),
 	})
-	var damaged *books.DamagedError
+	var damaged *recovery.DamagedError
 	if errors.As(err, &damaged) {
 		return nil, fmt.Errorf("%w. Nothing was made again: %d records can be read, and --skip-damaged goes on with them", err, damaged.Report.Records)
 	}
@@ -41,14 +41,14 @@ func placesOf(places []journal.Place) []string {
 }
 
 // remadeJSON is what was made again, as the command prints it.
-func remadeJSON(m *books.RemakeResult) map[string]any {
+func remadeJSON(m *recovery.RemakeResult) map[string]any {
 	return map[string]any{
 		"segments": m.Report.Segments, "records": m.Report.Records, "cut": placesOf(m.Report.Cut), "damaged": placesOf(m.Report.Damaged),
 		"payments": m.Payments, "payouts": m.Payouts, "clients": m.Clients, "retried": m.Retried, "waiting": m.Waiting,
 	}
 }
 
-func printRemade(w io.Writer, m *books.RemakeResult) {
+func printRemade(w io.Writer, m *recovery.RemakeResult) {
 	if m == nil {
 		return
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"till/books"
 	"till/cmd/till/internal/cli"
 	"till/cmd/till/internal/money"
+	"till/recovery"
 	"till/store"
 )
 
@@ -21,7 +21,7 @@ const shownUnexplained = 20
 // releases what is held. Before it releases while something is undecided, it asks.
 func (r *restoredFlags) unexplained(cmd *cobra.Command) error {
 	return cli.WithDatabase(cmd.Context(), r.database, func(s *store.Store) error {
-		u, err := books.ReadUnexplained(cmd.Context(), s)
+		u, err := recovery.ReadUnexplained(cmd.Context(), s)
 		if err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func (r *restoredFlags) unexplained(cmd *cobra.Command) error {
 			if err := r.mayRelease(cmd, u); err != nil {
 				return err
 			}
-			if u, err = books.Release(cmd.Context(), s, r.by); err != nil {
+			if u, err = recovery.Release(cmd.Context(), s, r.by); err != nil {
 				return err
 			}
 		}
@@ -38,7 +38,7 @@ func (r *restoredFlags) unexplained(cmd *cobra.Command) error {
 }
 
 // mayRelease asks a person about money that nobody has decided.
-func (r *restoredFlags) mayRelease(cmd *cobra.Command, u *books.Unexplained) error {
+func (r *restoredFlags) mayRelease(cmd *cobra.Command, u *recovery.Unexplained) error {
 	if err := u.Refusal(); err != nil || len(u.Restores) == 0 {
 		return err
 	}
@@ -66,7 +66,7 @@ type sumJSON struct {
 }
 
 // sumsOf returns all sums of money, what is open first.
-func sumsOf(u *books.Unexplained) (out []sumJSON) {
+func sumsOf(u *recovery.Unexplained) (out []sumJSON) {
 	for _, x := range u.Undecided {
 		out = append(out, sumJSON{string(x.Kind) + "s, not decided", x.Connection, x.Count, cli.MoneyOrNull(x.Amount)})
 	}
@@ -104,7 +104,7 @@ func moneyText(m *cli.Money) string {
 }
 
 // printSums prints the sums, and how many cases of each kind are open.
-func printSums(w io.Writer, u *books.Unexplained) error {
+func printSums(w io.Writer, u *recovery.Unexplained) error {
 	return cli.Table(w, func(row func(...any)) {
 		row("WHAT", "CONNECTION", "COUNT", "TOGETHER")
 		for _, x := range sumsOf(u) {
@@ -120,7 +120,7 @@ func printSums(w io.Writer, u *books.Unexplained) error {
 	})
 }
 
-func (r *restoredFlags) printUnexplained(w io.Writer, u *books.Unexplained) error {
+func (r *restoredFlags) printUnexplained(w io.Writer, u *recovery.Unexplained) error {
 	if r.asJSON {
 		return cli.PrintJSON(w, r.unexplainedObject(u))
 	}
@@ -150,8 +150,8 @@ func (r *restoredFlags) printUnexplained(w io.Writer, u *books.Unexplained) erro
 }
 
 // listUnexplained lists the first items of each kind, with their money.
-func listUnexplained(w io.Writer, u *books.Unexplained) error {
-	cli.Printf(w, "\nThe first of them (%d of each kind at most; --json has %d):\n\n", shownUnexplained, books.MaxUnexplained)
+func listUnexplained(w io.Writer, u *recovery.Unexplained) error {
+	cli.Printf(w, "\nThe first of them (%d of each kind at most; --json has %d):\n\n", shownUnexplained, recovery.MaxUnexplained)
 	return cli.Table(w, func(row func(...any)) {
 		row("WHAT", "ID", "CLIENT", "AMOUNT", "WHY")
 		for _, list := range [][]store.Undecided{u.Payouts, u.Payments} {
@@ -168,7 +168,7 @@ func listUnexplained(w io.Writer, u *books.Unexplained) error {
 	})
 }
 
-func (r *restoredFlags) unexplainedObject(u *books.Unexplained) cli.Object {
+func (r *restoredFlags) unexplainedObject(u *recovery.Unexplained) cli.Object {
 	return cli.Object{"cases", cli.Objects(u.Cases, money.CaseObject), "payments", cli.Objects(u.Payments, undecidedObject), "payouts", cli.Objects(u.Payouts, undecidedObject),
 		"released", r.release, "restores", cli.Objects(u.Restores, restoreObject), "strays", cli.Objects(u.Strays, money.StrayObject), "sums", sumsOf(u)}
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"till/books"
 	"till/cmd/till/internal/cli"
+	"till/recovery"
 	"till/store"
 )
 
@@ -56,11 +56,11 @@ type walletRepairJSON struct {
 
 func repairWallets(cmd *cobra.Command, s *store.Store, by string, yes, asJSON bool) error {
 	ctx, w := cmd.Context(), cmd.OutOrStdout()
-	all, err := books.BrokenWallets(ctx, s)
+	all, err := recovery.BrokenWallets(ctx, s)
 	if err != nil {
 		return err
 	}
-	var can []*books.WalletRepair
+	var can []*recovery.WalletRepair
 	for _, r := range all {
 		if r.Lines == "" {
 			can = append(can, r)
@@ -75,7 +75,7 @@ func repairWallets(cmd *cobra.Command, s *store.Store, by string, yes, asJSON bo
 		}
 	}
 	for _, r := range can {
-		if err := books.RepairWallet(ctx, s, r, by); err != nil {
+		if err := recovery.RepairWallet(ctx, s, r, by); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func repairWallets(cmd *cobra.Command, s *store.Store, by string, yes, asJSON bo
 }
 
 // printBroken shows what is wrong and what will be done.
-func printBroken(cmd *cobra.Command, all []*books.WalletRepair) {
+func printBroken(cmd *cobra.Command, all []*recovery.WalletRepair) {
 	w := cmd.OutOrStdout()
 	if len(all) == 0 {
 		cli.PrintLine(w, "Every wallet is what its lines say.")
@@ -104,7 +104,7 @@ func printBroken(cmd *cobra.Command, all []*books.WalletRepair) {
 	}
 }
 
-func printRepairs(cmd *cobra.Command, all []*books.WalletRepair) error {
+func printRepairs(cmd *cobra.Command, all []*recovery.WalletRepair) error {
 	out := []walletRepairJSON{}
 	for _, r := range all {
 		out = append(out, walletRepairJSON{

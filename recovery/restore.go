@@ -1,4 +1,4 @@
-package books
+package recovery
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"till"
+	"till/books"
 	"till/engine"
 	"till/store"
 )
@@ -59,7 +60,7 @@ func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*Resto
 	keys := keysOf(r.Secret)
 	detail := fmt.Sprintf("log %s; lost from %s", out.LogID, out.LostFrom)
 	err = s.Update(ctx, func(tx *store.Tx) error {
-		if err := store.AuditClients(ctx, tx, []till.ID{till.House}, r.By, ActionRestored, detail); err != nil {
+		if err := store.AuditClients(ctx, tx, []till.ID{till.House}, r.By, books.ActionRestored, detail); err != nil {
 			return err
 		}
 		return tx.EndAllAccess(ctx)
@@ -73,7 +74,9 @@ func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*Resto
 				return err
 			}
 		}
-		return s.UpdateBackground(ctx, func(tx *store.Tx) error { return store.AuditClients(ctx, tx, clients, r.By, ActionRestored, detail) })
+		return s.UpdateBackground(ctx, func(tx *store.Tx) error {
+			return store.AuditClients(ctx, tx, clients, r.By, books.ActionRestored, detail)
+		})
 	})
 	if err != nil || !r.KeysReviewed {
 		return out, err

@@ -1,4 +1,4 @@
-package books_test
+package recovery_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"till/books"
 	"till/ledger"
 	"till/provider"
+	"till/recovery"
 	"till/store"
 	"till/store/storetest"
 )
@@ -64,15 +65,15 @@ func TestABrokenWalletIsNotPostedTo(t *testing.T) {
 // rebuildAll rebuilds all broken wallets, of which there are so many.
 func rebuildAll(t *testing.T, s *store.Store, want int) {
 	t.Helper()
-	all, err := books.BrokenWallets(t.Context(), s)
+	all, err := recovery.BrokenWallets(t.Context(), s)
 	if err != nil || len(all) != want {
 		t.Fatalf("%d wallets are broken, %v; want %d", len(all), err, want)
 	}
 	for _, r := range all {
-		if err := books.RepairWallet(t.Context(), s, r, "person:Awa"); err != nil || r.Lines != "" {
+		if err := recovery.RepairWallet(t.Context(), s, r, "person:Awa"); err != nil || r.Lines != "" {
 			t.Errorf("%s: %s, %v", r, r.Lines, err)
 		}
-		if err := books.RepairWallet(t.Context(), s, r, "person:Awa"); err == nil {
+		if err := recovery.RepairWallet(t.Context(), s, r, "person:Awa"); err == nil {
 			t.Error("what was shown is repaired a second time")
 		}
 	}

@@ -1,4 +1,4 @@
-package books_test
+package recovery_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"till"
-	"till/books"
+	"till/recovery"
 	"till/store"
 	"till/store/storetest"
 )
@@ -17,7 +17,7 @@ func TestRestoredGivesTheLogsANewIdentity(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
 		lost := s.Now().Add(-time.Minute) // no clock is that far apart
-		if _, err := books.MarkRestored(ctx, s, books.RestoreRequest{LostFrom: lost, By: "Awa"}); err == nil {
+		if _, err := recovery.MarkRestored(ctx, s, recovery.RestoreRequest{LostFrom: lost, By: "Awa"}); err == nil {
 			t.Error("a database that was never started was restored")
 		}
 		old := till.NewID(s.Now())
@@ -37,7 +37,7 @@ func TestRestoredGivesTheLogsANewIdentity(t *testing.T) {
 		seen := map[till.ID]bool{old: true}
 		for range 2 {
 			lost++ // of another backup
-			r, err := books.MarkRestored(ctx, s, books.RestoreRequest{LostFrom: lost, By: "Awa"})
+			r, err := recovery.MarkRestored(ctx, s, recovery.RestoreRequest{LostFrom: lost, By: "Awa"})
 			if err != nil || r.Again || seen[r.LogID] {
 				t.Fatalf("%+v, %v; want a log that was never there", r, err)
 			}
@@ -91,7 +91,7 @@ func TestRestoredGoesOnWhereItWasInterrupted(t *testing.T) {
 		}
 		ended := storetest.NewPayment(t, c, client, storetest.Body{})
 		storetest.Apply(t, c, s, ended, storetest.Succeeded)
-		if _, err := books.MarkRestored(ctx, s, books.RestoreRequest{LostFrom: s.Now().Add(time.Hour), By: "Awa"}); till.ErrorCode(err) != till.CodeValidationFailed {
+		if _, err := recovery.MarkRestored(ctx, s, recovery.RestoreRequest{LostFrom: s.Now().Add(time.Hour), By: "Awa"}); till.ErrorCode(err) != till.CodeValidationFailed {
 			t.Errorf("lost from a time that has not come: %v", err)
 		}
 		lost := s.Now().Add(-time.Minute) // no clock is that far apart
@@ -102,12 +102,12 @@ func TestRestoredGoesOnWhereItWasInterrupted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, err := books.MarkRestored(ctx, s, books.RestoreRequest{LostFrom: lost, By: "Awa"})
+		first, err := recovery.MarkRestored(ctx, s, recovery.RestoreRequest{LostFrom: lost, By: "Awa"})
 		if err != nil || !first.Again || first.Payments != 205 || first.Payouts != 0 {
 			t.Fatalf("%+v, %v; want 205 payments", first, err)
 		}
 		after := storetest.NewPayment(t, c, client, storetest.Body{})
-		again, err := books.MarkRestored(ctx, s, books.RestoreRequest{LostFrom: lost, KeysReviewed: true, By: "Awa"})
+		again, err := recovery.MarkRestored(ctx, s, recovery.RestoreRequest{LostFrom: lost, KeysReviewed: true, By: "Awa"})
 		if err != nil || !again.Again || again.Payments != 0 || again.LogID != first.LogID {
 			t.Errorf("%+v, %v; want that nothing is left to do", again, err)
 		}
@@ -121,7 +121,7 @@ func TestRestoredGoesOnWhereItWasInterrupted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u, err := books.ReadUnexplained(ctx, s)
+		u, err := recovery.ReadUnexplained(ctx, s)
 		if err != nil || len(u.Restores) != 1 || len(u.Payments) != 205 || len(u.Payouts) != 0 {
 			t.Errorf("%d restores, %d payments, %d payouts, %v", len(u.Restores), len(u.Payments), len(u.Payouts), err)
 		}
@@ -141,21 +141,21 @@ func TestNothingIsReleasedBeforeTheKeysAreReviewed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := books.RestoreRequest{LostFrom: s.Now().Add(-time.Minute), By: "Awa"}
-		if _, err := books.MarkRestored(ctx, s, r); err != nil {
+		r := recovery.RestoreRequest{LostFrom: s.Now().Add(-time.Minute), By: "Awa"}
+		if _, err := recovery.MarkRestored(ctx, s, r); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := books.Release(ctx, s, "Awa"); till.ErrorCode(err) != till.CodeValidationFailed {
+		if _, err := recovery.Release(ctx, s, "Awa"); till.ErrorCode(err) != till.CodeValidationFailed {
 			t.Errorf("released: %v", err)
 		}
 		r.KeysReviewed = true
-		if _, err := books.MarkRestored(ctx, s, r); err != nil {
+		if _, err := recovery.MarkRestored(ctx, s, r); err != nil {
 			t.Fatal(err)
 		}
-		if u, err := books.Release(ctx, s, "Awa"); err != nil || len(u.Restores) != 1 {
+		if u, err := recovery.Release(ctx, s, "Awa"); err != nil || len(u.Restores) != 1 {
 			t.Errorf("%+v, %v", u, err)
 		}
-		if u, err := books.Release(ctx, s, "Awa"); err != nil || len(u.Restores) != 0 {
+		if u, err := recovery.Release(ctx, s, "Awa"); err != nil || len(u.Restores) != 0 {
 			t.Errorf("a second time: %+v, %v", u, err)
 		}
 	})
@@ -201,10 +201,10 @@ func TestWhatARestoreLeavesIsAddedUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := books.MarkRestored(ctx, s, books.RestoreRequest{LostFrom: lost, KeysReviewed: true, By: "Awa"}); err != nil {
+		if _, err := recovery.MarkRestored(ctx, s, recovery.RestoreRequest{LostFrom: lost, KeysReviewed: true, By: "Awa"}); err != nil {
 			t.Fatal(err)
 		}
-		u, err := books.ReadUnexplained(ctx, s)
+		u, err := recovery.ReadUnexplained(ctx, s)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package books
+package recovery
 
 import (
 	"context"

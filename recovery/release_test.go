@@ -1,4 +1,4 @@
-package books_test
+package recovery_test
 
 import (
 	"encoding/json"

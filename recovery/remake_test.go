@@ -1,4 +1,4 @@
-package books_test
+package recovery_test
 
 import (
 	"bytes"
@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"till"
-	"till/books"
 	"till/collect"
 	"till/engine"
 	"till/journal"
 	"till/payout"
 	"till/privacy"
+	"till/recovery"
 	"till/store"
 	"till/store/storetest"
 )
@@ -82,19 +82,19 @@ func (d *lostDisk) fund(s *store.Store, c *collect.Collector, value string) {
 // restored marks the older database, as 'till restored' does.
 func (d *lostDisk) restored() {
 	d.t.Helper()
-	if _, err := books.MarkRestored(d.t.Context(), d.back, books.RestoreRequest{Secret: testSecret, LostFrom: d.lostFrom, KeysReviewed: true, By: "Awa"}); err != nil {
+	if _, err := recovery.MarkRestored(d.t.Context(), d.back, recovery.RestoreRequest{Secret: testSecret, LostFrom: d.lostFrom, KeysReviewed: true, By: "Awa"}); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *lostDisk) request() books.RemakeRequest {
-	return books.RemakeRequest{Secret: testSecret, Folders: []string{d.folder}, LostFrom: d.lostFrom, By: "Awa"}
+func (d *lostDisk) request() recovery.RemakeRequest {
+	return recovery.RemakeRequest{Secret: testSecret, Folders: []string{d.folder}, LostFrom: d.lostFrom, By: "Awa"}
 }
 
 // remake makes what is lost again, and wants so many payments, payouts and waiting ones.
-func (d *lostDisk) remake(payments, payouts, waiting int) *books.RemakeResult {
+func (d *lostDisk) remake(payments, payouts, waiting int) *recovery.RemakeResult {
 	d.t.Helper()
-	got, err := books.Remake(d.t.Context(), d.back, d.request())
+	got, err := recovery.Remake(d.t.Context(), d.back, d.request())
 	if err != nil || got.Payments != payments || got.Payouts != payouts || got.Waiting != waiting {
 		d.t.Fatalf("made again %+v, %v; want %d payments, %d payouts, and %d that wait", got, err, payments, payouts, waiting)
 	}
@@ -183,7 +183,7 @@ func TestLostCreatesAreMadeAgain(t *testing.T) {
 		if _, err := storetest.CreatePayment(t, d.again, d.client, body); till.ErrorCode(err) != till.CodeKeyReused {
 			t.Errorf("the key with another body: %v", err)
 		}
-		if _, err := books.Release(ctx, d.back, "Awa"); till.ErrorCode(err) != till.CodeValidationFailed || !strings.Contains(err.Error(), "journal") {
+		if _, err := recovery.Release(ctx, d.back, "Awa"); till.ErrorCode(err) != till.CodeValidationFailed || !strings.Contains(err.Error(), "journal") {
 			t.Errorf("released while a payout waits: %v", err)
 		}
 		d.remake(0, 0, 1)
@@ -194,7 +194,7 @@ func TestLostCreatesAreMadeAgain(t *testing.T) {
 			_, err := tx.Payout(ctx, store.Ref{Client: d.client.ID, ID: later.ID})
 			return err
 		})
-		if _, err := books.Release(ctx, d.back, "Awa"); err != nil {
+		if _, err := recovery.Release(ctx, d.back, "Awa"); err != nil {
 			t.Error(err)
 		}
 		phones, err := store.NewPhoneKey(testSecret)
@@ -264,7 +264,7 @@ func TestAJournalThatIsNotRight(t *testing.T) {
 		d.restored()
 		r := d.request()
 		r.Secret = []byte("a secret of others")
-		if _, err := books.Remake(ctx, d.back, r); !errors.Is(err, journal.ErrForeign) {
+		if _, err := recovery.Remake(ctx, d.back, r); !errors.Is(err, journal.ErrForeign) {
 			t.Errorf("with another secret: %v", err)
 		}
 		segments, err := filepath.Glob(filepath.Join(d.folder, "*"))
@@ -279,13 +279,13 @@ func TestAJournalThatIsNotRight(t *testing.T) {
 		if err := os.WriteFile(segments[0], b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		var damaged *books.DamagedError
-		if _, err := books.Remake(ctx, d.back, d.request()); !errors.As(err, &damaged) || damaged.Report.Records != 2 {
+		var damaged *recovery.DamagedError
+		if _, err := recovery.Remake(ctx, d.back, d.request()); !errors.As(err, &damaged) || damaged.Report.Records != 2 {
 			t.Errorf("damaged: %v", err)
 		}
 		r = d.request()
 		r.SkipDamaged = true
-		if got, err := books.Remake(ctx, d.back, r); err != nil || got.Payments != 2 || len(got.Report.Damaged) != 1 {
+		if got, err := recovery.Remake(ctx, d.back, r); err != nil || got.Payments != 2 || len(got.Report.Damaged) != 1 {
 			t.Errorf("%+v, %v; want the two that can be read", got, err)
 		}
 	})
