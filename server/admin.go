@@ -33,7 +33,7 @@ func (s *Server) admin() http.Handler {
 			writeText(w, http.StatusServiceUnavailable, "stopping")
 			return
 		}
-		if err := s.ready.get(); err != nil {
+		if err := s.checkReady(); err != nil {
 			writeText(w, http.StatusServiceUnavailable, err.Error())
 			return
 		}
@@ -59,10 +59,11 @@ var (
 	errJournalSync = errors.New(books.JournalStopsText)
 )
 
-// checkReady returns why no create can be taken.
+// checkReady returns why no create can be taken. Whether the database answers is known from
+// the last quarter of a second; what refuses creates here is seen at once.
 func (s *Server) checkReady() error {
 	switch {
-	case s.checkDatabase() != nil:
+	case s.answers.get() != nil:
 		return errNoDatabase
 	case s.store.DiskFull():
 		return errDiskFull

@@ -10,6 +10,7 @@ import (
 
 	"till/internal/logs"
 	"till/meter"
+	"till/store/storetest"
 )
 
 const adminToken = "9f2b6c0d1e3a4f5061728394a5b6c7d8"
@@ -22,6 +23,7 @@ func TestTheAdminAddressAnswersThisMachineOrABearer(t *testing.T) {
 	if err := os.WriteFile(file, []byte(adminToken+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	st := storetest.Open(t, storetest.Engines()[0].Config(t))
 	inner := []string{"/metrics", "/status", "/debug/log", "/debug/pprof/", "/debug/pprof/heap?debug=1", "/debug/pprof/symbol"}
 	for _, c := range []struct {
 		about, remote, host, bearer, file string
@@ -38,7 +40,7 @@ func TestTheAdminAddressAnswersThisMachineOrABearer(t *testing.T) {
 		{"the bearer", "10.1.0.9:1", "till:8081", adminToken, file, http.StatusOK},
 		{"the bearer of a file that is gone", "10.1.0.9:1", "till:8081", adminToken, file + ".gone", http.StatusUnauthorized},
 	} {
-		s := &Server{c: Config{AdminTokenFile: c.file, LogRing: logs.NewRing(&strings.Builder{})}, meter: meter.New(meter.Config{}), ready: &kept[error]{read: func() error { return nil }},
+		s := &Server{c: Config{AdminTokenFile: c.file, LogRing: logs.NewRing(&strings.Builder{})}, meter: meter.New(meter.Config{}), store: st, answers: &kept[error]{read: func() error { return nil }},
 			status: &kept[[]byte]{read: func() []byte { return []byte("{}") }}}
 		ask := func(path string) (int, string) {
 			r := httptest.NewRequest(http.MethodGet, path, nil)

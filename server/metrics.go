@@ -62,7 +62,7 @@ func (s *Server) meterStore() {
 	}
 	m.Gauge("db_clock_offset_seconds", func() float64 { return st.ClockOffset().Seconds() })
 	m.Gauge("hints_live", func() float64 { return oneIf(st.HintsLive()) })
-	m.Gauge("ready", func() float64 { return oneIf(s.ready.get() == nil) })
+	m.Gauge("ready", func() float64 { return oneIf(s.checkReady() == nil) })
 	m.Set("schema_level", float64(st.SchemaNumber()))
 	if store.IsPostgres(s.c.Database) {
 		return

@@ -81,7 +81,7 @@ type Server struct {
 	tracer  *trace.Tracer   // nil: nothing is traced
 	journal *journal.Writer // nil: there is none
 	loops   loops
-	ready   *kept[error]
+	answers *kept[error]  // the database
 	status  *kept[[]byte] // in JSON; nil: the database does not answer
 
 	// What the turns have shown of the books, to notice what is new. Only the loop of turns
@@ -121,7 +121,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	log, endFaults := logs.CountFaults(c.Log)
 	s := &Server{c: c, log: log, id: till.NewID(till.TimeOf(time.Now())), reloads: loop.NewWaker(), pulses: loop.NewWaker()}
-	s.ready, s.status = &kept[error]{read: s.checkReady, time: readyCacheTime}, &kept[[]byte]{read: s.readStatus, time: statusCacheTime}
+	s.answers, s.status = &kept[error]{read: s.checkDatabase, time: readyCacheTime}, &kept[[]byte]{read: s.readStatus, time: statusCacheTime}
 	s.close = sync.OnceValue(s.undo.run)
 	s.undo.push(func() error { endFaults(); return nil }) // the last
 	steps := []func(context.Context) error{
