@@ -20,7 +20,7 @@ const (
 // stillOver are packages, types and functions that are larger than the limits.
 var stillOver = map[string]int{
 	"store files":      74,
-	"store.Tx methods": 469, "people.People methods": 115,
+	"store.Tx methods": 469,
 }
 
 // notServing are the folders that are no part of the program that serves.

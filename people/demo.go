@@ -85,7 +85,7 @@ func (p *People) joinDemo(ctx context.Context, tx *store.Tx, person *store.Perso
 		if slices.ContainsFunc(have, func(m till.Membership) bool { return m.Client == client }) {
 			continue
 		}
-		if err := p.grant(ctx, tx, &till.Membership{Client: client, Person: person.ID, Role: role, GrantedAt: p.now(), GrantedBy: demoActor}); err != nil {
+		if err := grant(ctx, tx, &till.Membership{Client: client, Person: person.ID, Role: role, GrantedAt: p.now(), GrantedBy: demoActor}); err != nil {
 			return nil, err
 		}
 		entries = append(entries, entry{client: client, actor: demoActor, action: "role.set", subject: person.ID, detail: person.Name + ": " + string(role)})

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"time"
 
+	"till/internal/seal"
+
 	"till"
 )
 
@@ -27,29 +29,35 @@ const (
 	deviceSize = 16 + sha256.Size + 8 // a random name, the login's, the end
 )
 
+// devices seals device tokens.
+type devices struct {
+	sealer *seal.Sealer
+	now    func() till.Time
+}
+
 // NewDevice returns a token for a browser on which somebody has just signed in.
-func (p *People) NewDevice(login string) string {
+func (p *devices) NewDevice(login string) string {
 	body := make([]byte, 16, deviceSize)
 	rand.Read(body)
 	name := loginName(login)
 	body = append(body, name[:]...)
 	body = binary.BigEndian.AppendUint64(body, uint64(p.now().Add(DeviceWindow)))
-	return base64.RawURLEncoding.EncodeToString(p.devices.Seal(body, nil))
+	return base64.RawURLEncoding.EncodeToString(p.sealer.Seal(body, nil))
 }
 
 // DeviceIsOf reports whether a token is a login's.
-func (p *People) DeviceIsOf(token, login string) bool {
+func (p *devices) DeviceIsOf(token, login string) bool {
 	_, of, known := p.openDevice(token)
 	return known && of == loginName(login)
 }
 
 // openDevice returns the count's name and the login's name of a token.
-func (p *People) openDevice(token string) (name, login [32]byte, known bool) {
+func (p *devices) openDevice(token string) (name, login [32]byte, known bool) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil {
 		return name, login, false
 	}
-	body, err := p.devices.Open(sealed, nil)
+	body, err := p.sealer.Open(sealed, nil)
 	if err != nil || len(body) != deviceSize || p.now() >= till.Time(binary.BigEndian.Uint64(body[16+sha256.Size:])) {
 		return name, login, false
 	}
@@ -58,7 +66,7 @@ func (p *People) openDevice(token string) (name, login [32]byte, known bool) {
 
 // KnownDevice names the device of a visit that somebody has signed in on before;
 // "" if there is none.
-func (p *People) KnownDevice(v Visit) string {
+func (p *devices) KnownDevice(v Visit) string {
 	name, known := p.deviceOf(v, "")
 	if !known {
 		return ""
@@ -68,7 +76,7 @@ func (p *People) KnownDevice(v Visit) string {
 
 // deviceOf returns the count of the device, if the login has signed in on it
 // before; for the login "" anybody.
-func (p *People) deviceOf(v Visit, login string) (name [32]byte, known bool) {
+func (p *devices) deviceOf(v Visit, login string) (name [32]byte, known bool) {
 	for i, token := range v.Tokens {
 		if i == MaxDevices {
 			break

@@ -84,7 +84,7 @@ func (p *People) InviteAs(ctx context.Context, actor string, client till.ID, rol
 	inv := &store.Invitation{TokenHash: hashOf(token), Kind: string(KindJoin), Client: client, Role: role, Name: name, Login: login, InvitedBy: actor}
 	err = p.commit(ctx, []till.ID{client}, func(tx *store.Tx) ([]entry, error) {
 		now := p.now()
-		if err := p.checkRoom(ctx, tx, client, login, now); err != nil {
+		if err := checkRoom(ctx, tx, client, login, now); err != nil {
 			return nil, err
 		}
 		if client != till.House {
@@ -108,7 +108,7 @@ func (p *People) InviteAs(ctx context.Context, actor string, client till.ID, rol
 
 // checkRoom refuses an invitation that would be one too many, or for somebody
 // who is there already.
-func (p *People) checkRoom(ctx context.Context, tx *store.Tx, client till.ID, login string, now till.Time) error {
+func checkRoom(ctx context.Context, tx *store.Tx, client till.ID, login string, now till.Time) error {
 	open, err := tx.OpenInvitations(ctx, client, now, MaxInvitations)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (p *People) checkRoom(ctx context.Context, tx *store.Tx, client till.ID, lo
 	if err != nil || person == nil {
 		return err
 	}
-	_, _, err = p.colleague(ctx, tx, client, person.ID)
+	_, _, err = colleague(ctx, tx, client, person.ID)
 	switch {
 	case err == nil:
 		return refuse(AlreadyMember)
@@ -180,7 +180,7 @@ func (p *People) Invitation(ctx context.Context, v Visit, token string) (*Invita
 func (p *People) invitation(ctx context.Context, v Visit, token string) (inv *store.Invitation, err error) {
 	// A guess is taken from the address before the database is asked; those who
 	// sign in there have tries of their own.
-	if err := p.try(p.links, v); err != nil {
+	if err := try(p.links, v, p.now()); err != nil {
 		return nil, err
 	}
 	valid := true
@@ -188,7 +188,7 @@ func (p *People) invitation(ctx context.Context, v Visit, token string) (inv *st
 		if inv, err = tx.Invitation(ctx, hashOf(token)); err != nil || inv == nil {
 			return err
 		}
-		valid, err = p.stillGiven(ctx, tx, inv)
+		valid, err = stillGiven(ctx, tx, inv)
 		return err
 	})
 	switch {
@@ -215,7 +215,7 @@ func (p *People) invitation(ctx context.Context, v Visit, token string) (inv *st
 // suspended merchant give no access. A reset gives no role that the person got
 // after it was made: who made it may not give that one. The command line may do
 // anything.
-func (p *People) stillGiven(ctx context.Context, tx *store.Tx, inv *store.Invitation) (bool, error) {
+func stillGiven(ctx context.Context, tx *store.Tx, inv *store.Invitation) (bool, error) {
 	var maker []till.Membership
 	id, isPerson := till.PersonOfActor(inv.InvitedBy)
 	if isPerson {
@@ -319,7 +319,7 @@ func (p *People) ResetAs(ctx context.Context, actor string, client, id till.ID) 
 			return nil, err
 		}
 		inv.ID, inv.Name, inv.Login, inv.CreatedAt, inv.ExpiresAt = till.NewID(now), person.Name, person.Login, now, now.Add(ResetWindow)
-		if given, err := p.stillGiven(ctx, tx, inv); err != nil || !given {
+		if given, err := stillGiven(ctx, tx, inv); err != nil || !given {
 			return nil, cmp.Or(err, refuse(PersonUnknown)) // a role came or went meanwhile
 		}
 		if err := tx.InsertInvitation(ctx, inv); err != nil {

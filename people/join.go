@@ -165,19 +165,19 @@ func (p *People) membershipsOf(ctx context.Context, person till.ID) (out []till.
 // spend writes what a link does, and the session.
 func (p *People) spend(ctx context.Context, tx *store.Tx, v Visit, inv *store.Invitation, n *newcomer) (token string, entries []entry, err error) {
 	now := p.now()
-	if err := p.spendLink(ctx, tx, inv, n.id, now); err != nil {
+	if err := spendLink(ctx, tx, inv, n.id, now); err != nil {
 		return "", nil, err
 	}
 	if n.ceremony != nil {
-		if err := p.spendStep(ctx, tx, n.ceremony); err != nil {
+		if err := spendStep(ctx, tx, n.ceremony); err != nil {
 			return "", nil, err
 		}
 	}
 	person := till.Person{ID: n.id, Login: n.Login, Name: n.Name, Language: n.Language, Zone: n.Zone, CreatedAt: now}
 	if inv.Kind == string(KindReset) {
-		entries, err = p.resetPerson(ctx, tx, &person, n, now)
+		entries, err = resetPerson(ctx, tx, &person, n, now)
 	} else {
-		entries, err = p.makePerson(ctx, tx, inv, &person, n, now)
+		entries, err = makePerson(ctx, tx, inv, &person, n, now)
 	}
 	if err != nil {
 		return "", nil, err
@@ -200,7 +200,7 @@ func (p *People) spend(ctx context.Context, tx *store.Tx, v Visit, inv *store.In
 
 // spendLink spends a link, if its maker could still make it. It locks the person
 // first, as everything does that changes a person's access.
-func (p *People) spendLink(ctx context.Context, tx *store.Tx, inv *store.Invitation, person till.ID, now till.Time) error {
+func spendLink(ctx context.Context, tx *store.Tx, inv *store.Invitation, person till.ID, now till.Time) error {
 	if _, err := tx.LockPerson(ctx, person); err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (p *People) spendLink(ctx context.Context, tx *store.Tx, inv *store.Invitat
 	if !spent {
 		return refuse(LinkUsed)
 	}
-	given, err := p.stillGiven(ctx, tx, inv)
+	given, err := stillGiven(ctx, tx, inv)
 	if err == nil && !given {
 		err = refuse(LinkWithdrawn)
 	}
@@ -220,14 +220,14 @@ func (p *People) spendLink(ctx context.Context, tx *store.Tx, inv *store.Invitat
 
 // grant gives a role. Open resets of the person end with it: who made them may
 // not be allowed to give this role.
-func (p *People) grant(ctx context.Context, tx *store.Tx, m *till.Membership) error {
+func grant(ctx context.Context, tx *store.Tx, m *till.Membership) error {
 	if err := tx.SetMembership(ctx, m); err != nil {
 		return err
 	}
 	return tx.WithdrawResets(ctx, m.Person, m.GrantedAt)
 }
 
-func (p *People) makePerson(ctx context.Context, tx *store.Tx, inv *store.Invitation, person *till.Person, n *newcomer, now till.Time) ([]entry, error) {
+func makePerson(ctx context.Context, tx *store.Tx, inv *store.Invitation, person *till.Person, n *newcomer, now till.Time) ([]entry, error) {
 	count, err := tx.CountColleagues(ctx, inv.Client)
 	if err != nil {
 		return nil, err
@@ -238,12 +238,12 @@ func (p *People) makePerson(ctx context.Context, tx *store.Tx, inv *store.Invita
 	if err := tx.InsertPerson(ctx, &store.Person{Person: *person, Password: n.phc}); err != nil {
 		return nil, err
 	}
-	err = p.grant(ctx, tx, &till.Membership{Client: inv.Client, Person: person.ID, Role: inv.Role, GrantedAt: now, GrantedBy: inv.InvitedBy})
+	err = grant(ctx, tx, &till.Membership{Client: inv.Client, Person: person.ID, Role: inv.Role, GrantedAt: now, GrantedBy: inv.InvitedBy})
 	return []entry{{client: inv.Client, actor: person.Actor(), action: "person.join", subject: person.ID, detail: "as " + string(inv.Role) + ", invited by " + till.NameOfActor(inv.InvitedBy)}}, err
 }
 
 // resetPerson replaces everything that a person signs in with.
-func (p *People) resetPerson(ctx context.Context, tx *store.Tx, person *till.Person, n *newcomer, now till.Time) ([]entry, error) {
+func resetPerson(ctx context.Context, tx *store.Tx, person *till.Person, n *newcomer, now till.Time) ([]entry, error) {
 	before, err := tx.Person(ctx, person.ID)
 	if err != nil {
 		return nil, err
@@ -286,17 +286,17 @@ func (p *People) Accept(ctx context.Context, v Visit, s *Session, token string) 
 	var renewed string
 	err = p.commit(ctx, []till.ID{inv.Client}, func(tx *store.Tx) ([]entry, error) {
 		now := p.now()
-		if err := p.spendLink(ctx, tx, inv, s.Person.ID, now); err != nil {
+		if err := spendLink(ctx, tx, inv, s.Person.ID, now); err != nil {
 			return nil, err
 		}
-		if err := p.grant(ctx, tx, &till.Membership{Client: inv.Client, Person: s.Person.ID, Role: inv.Role, GrantedAt: now, GrantedBy: inv.InvitedBy}); err != nil {
+		if err := grant(ctx, tx, &till.Membership{Client: inv.Client, Person: s.Person.ID, Role: inv.Role, GrantedAt: now, GrantedBy: inv.InvitedBy}); err != nil {
 			return nil, err
 		}
 		if _, err := tx.DeleteSessions(ctx, s.Person.ID, s.ID); err != nil {
 			return nil, err
 		}
 		var err error
-		if renewed, err = p.renewToken(ctx, tx, v, s, now, s.ProvedAt); err != nil {
+		if renewed, err = renewToken(ctx, tx, v, s, now, s.ProvedAt); err != nil {
 			return nil, err
 		}
 		return []entry{{client: inv.Client, actor: s.Actor(), action: "person.join", subject: s.Person.ID, detail: "as " + string(inv.Role) + ", invited by " + till.NameOfActor(inv.InvitedBy)}}, nil

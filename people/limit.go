@@ -17,7 +17,7 @@ import (
 // database: who is refused by them has written nothing.
 const (
 	freeGuesses   = 5           // of a login, before the first pause
-	maxPause      = time.Minute // never a lock, which would be a weapon
+	maxPause      = time.Minute // no lockout: an attacker could use it
 	addressBurst  = 20          // tries of an address at once
 	addressRefill = 3 * time.Second
 )
@@ -40,7 +40,7 @@ func sessionName(session till.ID) [32]byte {
 }
 
 // admit counts a guess before it is looked at, so that many at once cannot pass
-// together; who was right is forgiven afterwards. login is "" where only the
+// together; a correct guess is refunded. login is "" where only the
 // address counts. A device that the login has signed in on has a count of its own,
 // which no stranger can fill, and waits for neither of the others. It refuses
 // with WaitFirst.
@@ -48,7 +48,7 @@ func (p *People) admit(ctx context.Context, v Visit, login string) error {
 	if device, known := p.deviceOf(v, login); known {
 		return p.count(ctx, device)
 	}
-	if err := p.try(p.guesses, v); err != nil || login == "" {
+	if err := try(p.guesses, v, p.now()); err != nil || login == "" {
 		return err
 	}
 	return p.count(ctx, loginName(login))
@@ -61,8 +61,8 @@ func (p *People) admitSession(ctx context.Context, s *Session) error {
 }
 
 // try takes one try from the visitor's address.
-func (p *People) try(b *limit.Buckets[netip.Prefix], v Visit) error {
-	if wait, ok := b.Take(door.Network(v.Address), p.now().Std()); !ok {
+func try(b *limit.Buckets[netip.Prefix], v Visit, now till.Time) error {
+	if wait, ok := b.Take(door.Network(v.Address), now.Std()); !ok {
 		return waitFirst(wait)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/url"
 	"strings"
 	"unicode/utf8"
@@ -73,8 +74,15 @@ func newWebAuthn(origin string) (*relyingParty, error) {
 	})
 }
 
+// ceremonies are the exchanges in which a browser makes a passkey, or proves one.
+type ceremonies struct {
+	*forms
+	webauthn *relyingParty // nil: no passkeys
+	log      *slog.Logger
+}
+
 // CanPasskey reports whether passkeys work at this installation's address.
-func (p *People) CanPasskey() bool { return p.webauthn != nil }
+func (p *ceremonies) CanPasskey() bool { return p.webauthn != nil }
 
 // holder is a person as the library knows one. The records of passkeys are kept
 // whole: a flag that is dropped locks people out later.
@@ -90,7 +98,7 @@ func (h *holder) WebAuthnName() string                       { return h.login }
 func (h *holder) WebAuthnDisplayName() string                { return h.name }
 func (h *holder) WebAuthnCredentials() []webauthn.Credential { return h.credentials }
 
-func (p *People) readHolder(ctx context.Context, tx *store.Tx, id till.ID) (*holder, *store.Person, error) {
+func readHolder(ctx context.Context, tx *store.Tx, id till.ID) (*holder, *store.Person, error) {
 	person, err := tx.Person(ctx, id)
 	if err != nil || person == nil {
 		return nil, nil, err
@@ -110,7 +118,7 @@ func (p *People) readHolder(ctx context.Context, tx *store.Tx, id till.ID) (*hol
 }
 
 // ceremony seals the library's session data into a step.
-func (p *People) ceremony(kind string, options any, data *webauthn.SessionData, st step) (*Ceremony, error) {
+func (p *ceremonies) ceremony(kind string, options any, data *webauthn.SessionData, st step) (*Ceremony, error) {
 	var err error
 	c := &Ceremony{}
 	if c.Options, err = json.Marshal(options); err != nil {
@@ -123,7 +131,7 @@ func (p *People) ceremony(kind string, options any, data *webauthn.SessionData, 
 	return c, err
 }
 
-func (p *People) openCeremony(kind, stepText string) (*step, *webauthn.SessionData, error) {
+func (p *ceremonies) openCeremony(kind, stepText string) (*step, *webauthn.SessionData, error) {
 	if p.webauthn == nil {
 		return nil, nil, errNoPasskeys
 	}
@@ -139,7 +147,7 @@ func (p *People) openCeremony(kind, stepText string) (*step, *webauthn.SessionDa
 }
 
 // spendStep lets a step end one ceremony only.
-func (p *People) spendStep(ctx context.Context, tx *store.Tx, st *step) error {
+func spendStep(ctx context.Context, tx *store.Tx, st *step) error {
 	first, err := tx.UseOnce(ctx, st.mark, st.Expires)
 	if err == nil && !first {
 		err = refuse(StepOver)
@@ -180,7 +188,7 @@ func (p *People) SignInPasskey(ctx context.Context, v Visit, stepText string, an
 		if len(handle) != len(till.ID{}) {
 			return nil, refuse(PasskeyRefused)
 		}
-		err := p.c.Store.View(ctx, func(tx *store.Tx) (err error) { h, person, err = p.readHolder(ctx, tx, till.ID(handle)); return err })
+		err := p.c.Store.View(ctx, func(tx *store.Tx) (err error) { h, person, err = readHolder(ctx, tx, till.ID(handle)); return err })
 		if err == nil && h == nil {
 			err = refuse(PasskeyRefused)
 		}
@@ -198,7 +206,7 @@ func (p *People) SignInPasskey(ctx context.Context, v Visit, stepText string, an
 		return Entry{}, p.refuseSignIn(ctx, person, memberships, "from outside of the house's networks", NotFromHere)
 	}
 	return p.enter(ctx, v, person, stay, "by passkey", func(tx *store.Tx) error {
-		if err := p.spendStep(ctx, tx, st); err != nil {
+		if err := spendStep(ctx, tx, st); err != nil {
 			return err
 		}
 		return p.usePasskey(ctx, tx, h, credential)
@@ -254,7 +262,7 @@ func (p *People) usePasskey(ctx context.Context, tx *store.Tx, h *holder, c *web
 }
 
 // beginRegistration begins the making of a passkey.
-func (p *People) beginRegistration(kind string, h *holder, st step) (*Ceremony, error) {
+func (p *ceremonies) beginRegistration(kind string, h *holder, st step) (*Ceremony, error) {
 	if p.webauthn == nil {
 		return nil, errNoPasskeys
 	}
@@ -271,7 +279,7 @@ func (p *People) beginRegistration(kind string, h *holder, st step) (*Ceremony, 
 }
 
 // register ends the making of a passkey and returns it, to be inserted.
-func (p *People) register(h *holder, data *webauthn.SessionData, answer []byte, name string) (*store.Passkey, error) {
+func (p *ceremonies) register(h *holder, data *webauthn.SessionData, answer []byte, name string) (*store.Passkey, error) {
 	if len(answer) > maxAnswer {
 		return nil, refuse(PasskeyRefused)
 	}
@@ -281,7 +289,7 @@ func (p *People) register(h *holder, data *webauthn.SessionData, answer []byte, 
 	}
 	c, err := p.webauthn.CreateCredential(h, *data, parsed)
 	if err != nil {
-		p.c.Log.Debug("passkey not made", "error", err)
+		p.log.Debug("passkey not made", "error", err)
 		return nil, refuse(PasskeyRefused)
 	}
 	record, err := json.Marshal(c)
@@ -305,7 +313,7 @@ func (p *People) BeginPasskey(ctx context.Context, s *Session) (*Ceremony, error
 }
 
 func (p *People) holderOf(ctx context.Context, person till.ID) (h *holder, err error) {
-	err = p.c.Store.View(ctx, func(tx *store.Tx) (err error) { h, _, err = p.readHolder(ctx, tx, person); return err })
+	err = p.c.Store.View(ctx, func(tx *store.Tx) (err error) { h, _, err = readHolder(ctx, tx, person); return err })
 	if err == nil && h == nil {
 		err = refuse(SessionOver)
 	}
@@ -342,7 +350,7 @@ func (p *People) AddPasskey(ctx context.Context, v Visit, s *Session, stepText s
 		if person.Passkeys >= MaxPasskeys {
 			return refuse(TooMany)
 		}
-		if err := p.spendStep(ctx, tx, st); err != nil {
+		if err := spendStep(ctx, tx, st); err != nil {
 			return err
 		}
 		return tx.InsertPasskey(ctx, key)
@@ -425,7 +433,7 @@ func (p *People) checkPasskeyProof(ctx context.Context, s *Session, proof Proof)
 		return nil, refuse(PasskeyRefused)
 	}
 	return func(tx *store.Tx) error {
-		if err := p.spendStep(ctx, tx, st); err != nil {
+		if err := spendStep(ctx, tx, st); err != nil {
 			return err
 		}
 		return p.usePasskey(ctx, tx, h, credential)

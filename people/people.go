@@ -51,15 +51,14 @@ const MaxDevice = 120
 
 // People is who may use the console. It is safe for concurrent use.
 type People struct {
-	c        Config
-	totp     *seal.Sealer
-	steps    *seal.Sealer
-	codeKey  []byte
-	webauthn *relyingParty // nil: no passkeys
-	hashing  chan struct{} // a slot for each password that is being hashed
-	devices  *seal.Sealer
-	guesses  *limit.Buckets[netip.Prefix] // of who signs in
-	links    *limit.Buckets[netip.Prefix] // of who opens links
+	c Config
+	*ceremonies
+	*devices
+	recoveryCodes
+	totp    *seal.Sealer
+	hashing chan struct{}                // a slot for each password that is being hashed
+	guesses *limit.Buckets[netip.Prefix] // of who signs in
+	links   *limit.Buckets[netip.Prefix] // of who opens links
 
 	// decoy is what the password of an unknown login is compared with.
 	decoy func() string
@@ -88,7 +87,7 @@ func New(c Config) (*People, error) {
 	if c.Now == nil {
 		c.Now = c.Store.Now
 	}
-	p := &People{c: c, hashing: make(chan struct{}, maxHashing),
+	p := &People{c: c, ceremonies: &ceremonies{forms: &forms{now: c.Now}, log: c.Log}, devices: &devices{now: c.Now}, hashing: make(chan struct{}, maxHashing),
 		guesses: limit.NewBuckets[netip.Prefix](addressBurst, addressRefill), links: limit.NewBuckets[netip.Prefix](addressBurst, addressRefill)}
 	if c.Secret == nil {
 		return p, nil
@@ -100,13 +99,13 @@ func New(c Config) (*People, error) {
 	if p.totp, err = c.Ring.Sealer(TOTPLabel); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
-	if p.steps, err = c.Ring.BriefSealer(stepLabel); err != nil {
+	if p.forms.sealer, err = c.Ring.BriefSealer(stepLabel); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
-	if p.devices, err = c.Ring.BriefSealer(deviceLabel); err != nil {
+	if p.devices.sealer, err = c.Ring.BriefSealer(deviceLabel); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
-	if p.codeKey, err = seal.Key(c.Secret, codeLabel); err != nil {
+	if p.recoveryCodes.key, err = seal.Key(c.Secret, codeLabel); err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
 	if p.webauthn, err = newWebAuthn(c.Origin); err != nil {

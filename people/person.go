@@ -145,7 +145,7 @@ func (p *People) noteRefusal(ctx context.Context, s *Session, logs []till.ID, ac
 
 // colleague returns a person of a client with their role. It refuses with
 // PersonUnknown.
-func (p *People) colleague(ctx context.Context, tx *store.Tx, client, id till.ID) (*store.Person, till.Role, error) {
+func colleague(ctx context.Context, tx *store.Tx, client, id till.ID) (*store.Person, till.Role, error) {
 	person, err := tx.Person(ctx, id)
 	if err != nil {
 		return nil, "", err
@@ -187,7 +187,7 @@ func (p *People) SetRoleAs(ctx context.Context, actor string, client, person til
 		if _, err := tx.LockPerson(ctx, person); err != nil {
 			return nil, err
 		}
-		colleague, before, err := p.colleague(ctx, tx, client, person)
+		colleague, before, err := colleague(ctx, tx, client, person)
 		if err != nil || before == role {
 			return nil, err
 		}
@@ -198,7 +198,7 @@ func (p *People) SetRoleAs(ctx context.Context, actor string, client, person til
 				err = tx.WithdrawResets(ctx, person, p.now())
 			}
 		} else {
-			err = p.grant(ctx, tx, &till.Membership{Client: client, Person: person, Role: role, GrantedAt: p.now(), GrantedBy: actor})
+			err = grant(ctx, tx, &till.Membership{Client: client, Person: person, Role: role, GrantedAt: p.now(), GrantedBy: actor})
 		}
 		if err != nil {
 			return nil, err

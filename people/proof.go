@@ -36,7 +36,7 @@ func (p *People) Prove(ctx context.Context, v Visit, s *Session, proof Proof) (E
 				return nil, err
 			}
 			var err error
-			token, err = p.renewToken(ctx, tx, v, s, p.now(), p.now())
+			token, err = renewToken(ctx, tx, v, s, p.now(), p.now())
 			return nil, err
 		})
 		if err == nil {

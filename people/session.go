@@ -262,7 +262,7 @@ func (p *People) changeAccess(ctx context.Context, v Visit, s *Session, action, 
 			return nil, err
 		}
 		var err error
-		if token, err = p.renewToken(ctx, tx, v, s, now, now); err != nil {
+		if token, err = renewToken(ctx, tx, v, s, now, now); err != nil {
 			return nil, err
 		}
 		return inEach(logs, entry{actor: s.Actor(), action: action, subject: s.Person.ID, detail: detail}), nil
@@ -275,7 +275,7 @@ func (p *People) changeAccess(ctx context.Context, v Visit, s *Session, action, 
 
 // renewToken lets a session go on under a new token. It refuses with
 // SessionOver if it has ended meanwhile.
-func (p *People) renewToken(ctx context.Context, tx *store.Tx, v Visit, s *Session, now, proved till.Time) (string, error) {
+func renewToken(ctx context.Context, tx *store.Tx, v Visit, s *Session, now, proved till.Time) (string, error) {
 	row, _, memberships, _, err := tx.Session(ctx, s.hash)
 	if err != nil {
 		return "", err
@@ -357,7 +357,7 @@ func (p *People) EndSessionsOf(ctx context.Context, s *Session, c *till.Client, 
 	}
 	log := clientID(c)
 	return p.commit(ctx, []till.ID{log}, func(tx *store.Tx) ([]entry, error) {
-		colleague, _, err := p.colleague(ctx, tx, log, person)
+		colleague, _, err := colleague(ctx, tx, log, person)
 		if err != nil {
 			return nil, err
 		}

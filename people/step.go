@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 
+	"till/internal/seal"
+
 	"till"
 )
 
@@ -22,14 +24,20 @@ type step struct {
 	mark [32]byte // of its bytes, whatever text they came in; set by openStep
 }
 
+// forms seals what forms carry from one step to the next.
+type forms struct {
+	sealer *seal.Sealer
+	now    func() till.Time
+}
+
 // sealStep returns a step as text, for one kind of form.
-func (p *People) sealStep(kind string, s step) (string, error) {
+func (p *forms) sealStep(kind string, s step) (string, error) {
 	s.Expires = p.now().Add(StepWindow)
 	text, err := json.Marshal(s)
 	if err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString(p.steps.Seal(text, []byte(kind))), nil
+	return base64.RawURLEncoding.EncodeToString(p.sealer.Seal(text, []byte(kind))), nil
 }
 
 // maxStep is the longest text of a step.
@@ -38,7 +46,7 @@ const maxStep = 16 << 10
 // openStep reads what sealStep made for the same kind of form. It refuses with
 // StepOver, also another spelling of the same bytes: a lenient decoder skips line
 // breaks and spare bits.
-func (p *People) openStep(kind, text string) (*step, error) {
+func (p *forms) openStep(kind, text string) (*step, error) {
 	if len(text) > maxStep {
 		return nil, refuse(StepOver)
 	}
@@ -47,7 +55,7 @@ func (p *People) openStep(kind, text string) (*step, error) {
 	if err != nil || spelling != text {
 		return nil, refuse(StepOver)
 	}
-	plain, err := p.steps.Open(sealed, []byte(kind))
+	plain, err := p.sealer.Open(sealed, []byte(kind))
 	if err != nil {
 		return nil, refuse(StepOver)
 	}

@@ -168,9 +168,12 @@ const RecoveryCodes = 8
 // codeSize is how many random bytes a recovery code has: 16 letters and digits.
 const codeSize = 10
 
+// recoveryCodes draws recovery codes, and hashes them with a key.
+type recoveryCodes struct{ key []byte }
+
 // newCodes draws recovery codes and returns them as the person writes them
 // down, and as they are stored.
-func (p *People) newCodes(person till.ID) (codes []string, hashes [][32]byte) {
+func (p *recoveryCodes) newCodes(person till.ID) (codes []string, hashes [][32]byte) {
 	for range RecoveryCodes {
 		b := make([]byte, codeSize)
 		rand.Read(b)
@@ -182,8 +185,8 @@ func (p *People) newCodes(person till.ID) (codes []string, hashes [][32]byte) {
 }
 
 // codeHash is keyed: the database alone does not let anybody try codes.
-func (p *People) codeHash(person till.ID, code string) [32]byte {
-	h := hmac.New(sha256.New, p.codeKey)
+func (p *recoveryCodes) codeHash(person till.ID, code string) [32]byte {
+	h := hmac.New(sha256.New, p.key)
 	h.Write(person[:])
 	h.Write([]byte(code))
 	return [32]byte(h.Sum(nil))
