@@ -39,12 +39,12 @@ func TestFailedAttemptsHaveLines(t *testing.T) {
 		log := &lockedBuffer{}
 		w.stop()
 		w.start(func(c *Config) {
-			c.SweepInterval = time.Minute
+			c.SweepInterval = 5 * time.Minute
 			c.Log = slog.New(slog.NewJSONHandler(log, nil))
 		})
 		s := w.shop()
 		w.pay()
-		time.Sleep(time.Minute)
+		time.Sleep(6 * time.Minute)
 		if strings.Contains(log.String(), "delivery") {
 			t.Errorf("an attempt that was delivered has a line: %s", log.String())
 		}

@@ -173,10 +173,10 @@ func TestAnEndpointIsDownForADay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays a long story")
 	}
-	inWorld(t, func(c *Config) { c.SweepInterval = 15 * time.Second }, func(t *testing.T, w *world) {
+	inWorld(t, func(c *Config) { c.SweepInterval = time.Minute }, func(t *testing.T, w *world) {
 		s := w.shop()
 		w.pay()
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		s.goDown(true)
 		for range 24 {
 			p := w.pay()
@@ -235,10 +235,10 @@ func TestAnEndpointIsDownForFiveDays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays a long story")
 	}
-	inWorld(t, func(c *Config) { c.SweepInterval = time.Minute }, func(t *testing.T, w *world) {
+	inWorld(t, func(c *Config) { c.SweepInterval = 5 * time.Minute }, func(t *testing.T, w *world) {
 		s, other := w.shop(), w.shop("webhook_endpoint.disabled")
 		w.pay()
-		time.Sleep(time.Minute)
+		time.Sleep(6 * time.Minute)
 		s.goDown(true)
 		for range 13 { // few events, so that there are few probes and the days pass quickly
 			w.move(w.pay(), storetest.Succeeded)
@@ -270,7 +270,7 @@ func TestAnEndpointIsDownForFiveDays(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.pay()
-		time.Sleep(time.Minute)
+		time.Sleep(6 * time.Minute)
 		if n := len(s.sequences()); n != 2 {
 			t.Errorf("%d events arrived, want the first and the last", n)
 		}
@@ -323,7 +323,8 @@ func (w *world) checkGivenUp(t *testing.T, e *store.Endpoint) {
 // A list of deliveries can be of a part of the time, page by page; a test belongs to the
 // time at which it was asked for, and not to that of the event before it.
 func TestDeliveriesOfAPartOfTheTime(t *testing.T) {
-	inWorld(t, nil, func(t *testing.T, w *world) {
+	rarely := func(c *Config) { c.SweepInterval = 10 * time.Minute } // hours pass between deliveries
+	inWorld(t, rarely, func(t *testing.T, w *world) {
 		s := w.shop()
 		for range 3 {
 			w.move(w.pay(), storetest.Succeeded)
