@@ -76,16 +76,17 @@ var packageRules = []packageRule{
 	{"payout", ". ledger provider store engine internal/request", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
 	{"account", ". store internal/limit", ""},
-	{"people", ". store internal/door internal/limit internal/seal", "github.com/go-webauthn/webauthn golang.org/x/crypto"},   // who may use the console
-	{"tokens", ". provider store internal/seal", ""},                                                                          // what operators let all instances in by
-	{"certificates", ". store internal/seal", "golang.org/x/crypto"},                                                          // what the service proves its name with; ACME
-	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},                     // the list of networks that are not the Internet
-	{"internal/dev/remote", root, ""},                                                                                         // a client like any other, for commands without a database
-	{"internal/dev/relay", ". webhook internal/dev/remote internal/system", ""},                                               // signs and posts as webhook does
-	{"internal/dev/rehearse", ". webhook", ""},                                                                                // signs as webhook does, wrongly too
-	{"internal/dev/trigger", ". internal/dev/remote", ""},                                                                     // the sandbox's stories, as a client plays them
-	{"journal", ". store engine internal/loop internal/seal internal/system", ""},                                             // creates, outside of the database
-	{"books", ". ledger store engine collect payout journal internal/loop internal/jsonx internal/request internal/seal", ""}, // a statement's lines are JSON, written by hand
+	{"people", ". store internal/door internal/limit internal/seal", "github.com/go-webauthn/webauthn golang.org/x/crypto"}, // who may use the console
+	{"tokens", ". provider store internal/seal", ""},                                                                        // what operators let all instances in by
+	{"certificates", ". store internal/seal", "golang.org/x/crypto"},                                                        // what the service proves its name with; ACME
+	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},                   // the list of networks that are not the Internet
+	{"internal/dev/remote", root, ""},                                                                                       // a client like any other, for commands without a database
+	{"internal/dev/relay", ". webhook internal/dev/remote internal/system", ""},                                             // signs and posts as webhook does
+	{"internal/dev/rehearse", ". webhook", ""},                                                                              // signs as webhook does, wrongly too
+	{"internal/dev/trigger", ". internal/dev/remote", ""},                                                                   // the sandbox's stories, as a client plays them
+	{"journal", ". store engine internal/loop internal/seal internal/system", ""},                                           // creates, outside of the database
+	{"books", ". ledger store engine collect internal/loop internal/jsonx internal/seal", ""},                               // a statement's lines are JSON, written by hand
+	{"reconcile", ". books engine store", ""},
 	{"recovery", ". books collect engine journal ledger payout store", ""},
 	{"privacy", ". engine internal/request store", ""},
 	{"upkeep", ". books internal/jsonx internal/loop internal/seal store", ""},
@@ -121,7 +122,7 @@ var packageRules = []packageRule{
 	{"doctor", ". provider store config certificates books upkeep secret operators server internal/db/sqlite internal/db/postgres internal/logs internal/seal internal/system", ""},
 	// What commands share: it prints, reads flags and opens the database.
 	{"cmd/till/internal/cli", ". provider provider/sandbox store engine collect payout books secret operators api internal/escape internal/logs internal/seal", "github.com/spf13/cobra github.com/spf13/pflag"},
-	{"cmd/till/internal/money", ". ledger store engine books recovery story webhook secret operators internal/escape internal/logs cmd/till/internal/cli", "github.com/spf13/cobra github.com/BurntSushi/toml"}, // commands about payments, payouts and the books
+	{"cmd/till/internal/money", ". ledger store engine books reconcile recovery story webhook secret operators internal/escape internal/logs cmd/till/internal/cli", "github.com/spf13/cobra github.com/BurntSushi/toml"}, // commands about payments, payouts and the books
 	{"cmd/till", ". cmd/till/internal/cli cmd/till/internal/money doctor ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books recovery privacy upkeep backup webhook secret operators api server internal/dev/loadgen internal/escape internal/logs internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own

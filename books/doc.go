@@ -1,5 +1,5 @@
 // Package books proves that the books are right and keeps them: it verifies
-// what is stored, exports it, and compares it with operators' statements.
+// what is stored, exports it, corrects it in a person's name, and keeps the audit log.
 //
 //	Verify          proves the invariants that a database can show
 //	ExtendChains    extends the chains over the audit logs, after the commits
@@ -10,16 +10,13 @@
 //	Adjust          corrects a wallet in a person's name
 //	Cases           lists what a person has to look at; CaseDetailOf, ResolveCase
 //	Strays          records money that names us and matches nothing here
-//	Reconcile       compares an operator's statement with our books
 //
 // Verify changes nothing and reads one client after another in short snapshots,
 // so it can run beside a server. Rows that never change are read in slices; rows
 // that change are compared inside one snapshot. So a concurrent write is never
 // reported as a problem. The tests of other packages end with Verify.
 //
-// Reconcile changes nothing either. ApplyStatement settles payments and payouts
-// through collect and payout, and nowhere else.
-//
-// Books knows no SQL and repairs nothing: a person decides about a problem. Start
-// reading at verify.go.
+// Books knows no SQL and repairs nothing: a person decides about a problem. What an
+// operator says of the same money is compared in reconcile, and what is left after a
+// restore is settled in recovery. Start reading at verify.go.
 package books

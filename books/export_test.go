@@ -2,12 +2,6 @@ package books
 
 import "till"
 
-// SliceFor makes a comparison read so many rows at once, and look up so many
-// lines by key before it walks.
-func SliceFor(slice, seeks int) func(c *ReconcileOptions) {
-	return func(c *ReconcileOptions) { c.slice, c.maxLookups = slice, seeks }
-}
-
 // LogHeads is one round of RunHeads.
 var LogHeads = logHeads
 

@@ -17,6 +17,7 @@ import (
 	"till/engine"
 	"till/people"
 	"till/provider/sandbox"
+	"till/reconcile"
 	"till/store"
 	"till/story"
 )
@@ -106,7 +107,7 @@ func families(t testing.TB) map[string][]string {
 		"group.":    list([]story.Group{story.AboutAll, story.AboutOperator, story.AboutMoney, story.AboutWebhooks, story.AboutPeople}),
 		"delivery.": list([]store.DeliveryStatus{store.DeliveryPending, store.DeliveryDelivered, store.DeliverySuperseded, store.DeliveryExhausted, store.DeliveryDisabled}),
 		"case.": {engine.CaseOverdue, engine.CaseUnknownStatus, engine.CaseMismatch, engine.CaseContradiction, engine.CaseLateMoney, engine.CaseReversed,
-			engine.CaseReceiptReused, engine.CaseHandleReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseHeld, books.CaseStatement},
+			engine.CaseReceiptReused, engine.CaseHandleReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseHeld, reconcile.CaseStatement},
 		"range.":   {"today", "yesterday", "week", "month", "last_month", "all", "days"},
 		"subject.": list([]till.SubjectKind{till.SubjectPayment, till.SubjectPayout}),
 		"entry.":   {"collection", "late_collection", "collection_reversal", "fee", "payout", "late_payout", "adjustment"},

@@ -10,6 +10,7 @@ import (
 	"till/books"
 	"till/cmd/till/internal/cli"
 	"till/engine"
+	"till/reconcile"
 	"till/store"
 	"till/webhook"
 )
@@ -67,7 +68,7 @@ connection are printed first; with --json they are in 'till connections'.`,
 // not an empty list.
 var caseKinds = []string{
 	engine.CaseOverdue, engine.CaseUnknownStatus, engine.CaseMismatch, engine.CaseContradiction, engine.CaseLateMoney, engine.CaseReversed,
-	engine.CaseReceiptReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseHeld, books.CaseStatement, webhook.CaseExhausted, webhook.CaseDisabled,
+	engine.CaseReceiptReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseHeld, reconcile.CaseStatement, webhook.CaseExhausted, webhook.CaseDisabled,
 }
 
 // findAfter reads the case that a page begins after.

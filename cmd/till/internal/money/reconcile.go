@@ -13,10 +13,10 @@ import (
 	"github.com/BurntSushi/toml"
 	"github.com/spf13/cobra"
 
-	"till/books"
 	"till/cmd/till/internal/cli"
 	"till/internal/logs"
 	"till/operators"
+	"till/reconcile"
 	"till/store"
 )
 
@@ -95,7 +95,7 @@ const (
 
 // readMapping reads the mapping: the configuration of the connection, then the
 // mapping file, then the keys on the command line. Later ones win.
-func (o *reconcileOptions) readMapping() (m books.Mapping, err error) {
+func (o *reconcileOptions) readMapping() (m reconcile.Mapping, err error) {
 	decode := func(text, where string) error {
 		meta, err := toml.Decode(text, &m)
 		if err != nil {
@@ -162,7 +162,7 @@ func (o *reconcileOptions) configured() (string, error) {
 
 func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
 	ctx := cmd.Context()
-	c := books.ReconcileOptions{Connection: o.connection, Slack: o.slack, All: o.all, Plan: o.apply}
+	c := reconcile.Options{Connection: o.connection, Slack: o.slack, All: o.all, Plan: o.apply}
 	if c.Mapping, err = o.readMapping(); err != nil {
 		return err
 	}
@@ -201,20 +201,20 @@ func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
 	p := &reconcileProgress{w: cmd.ErrOrStderr(), size: info.Size(), began: time.Now(), last: time.Now()}
 	c.Progress = p.compared
 
-	r, err := books.Reconcile(ctx, s, c)
+	r, err := reconcile.Compare(ctx, s, c)
 	if err != nil {
 		return err
 	}
 	if err := out.keep(); err != nil {
 		return err
 	}
-	var applied *books.ApplyResult
+	var applied *reconcile.ApplyResult
 	var refused error
 	if o.apply {
 		applied, refused = o.applyTo(cmd, s, r, p)
 	}
 	// What is left is for the alerts and for 'till doctor'. The comparison is good without it.
-	if err := books.NoteStatement(ctx, s, o.connection, r, applied); err != nil {
+	if err := reconcile.Note(ctx, s, o.connection, r, applied); err != nil {
 		cli.Printf(cmd.ErrOrStderr(), "The result was not recorded: %v\n", err)
 	}
 	if err := errors.Join(o.print(cmd.OutOrStdout(), r, out, applied), refused); err != nil {
@@ -227,7 +227,7 @@ func (o *reconcileOptions) run(cmd *cobra.Command, s *store.Store) (err error) {
 }
 
 // unresolvedCount returns how many differences are left.
-func unresolvedCount(r *books.ReconcileResult, a *books.ApplyResult) int64 {
+func unresolvedCount(r *reconcile.Result, a *reconcile.ApplyResult) int64 {
 	n := r.Differences()
 	if a != nil {
 		n -= a.Settled + a.Unchanged
@@ -236,9 +236,9 @@ func unresolvedCount(r *books.ReconcileResult, a *books.ApplyResult) int64 {
 }
 
 // applyTo applies the statement.
-func (o *reconcileOptions) applyTo(cmd *cobra.Command, s *store.Store, r *books.ReconcileResult, p *reconcileProgress) (a *books.ApplyResult, err error) {
+func (o *reconcileOptions) applyTo(cmd *cobra.Command, s *store.Store, r *reconcile.Result, p *reconcileProgress) (a *reconcile.ApplyResult, err error) {
 	err = cli.WithProcessors(cmd, s, o.database, o.secretFile, func(d cli.Processors) (err error) {
-		a, err = books.ApplyStatement(cmd.Context(), s, r, books.ApplyOptions{
+		a, err = reconcile.Apply(cmd.Context(), s, r, reconcile.ApplyOptions{
 			By: o.by, Name: logs.Redact(filepath.Base(o.statement)), Payments: d.Payments.ResolveAll, Payouts: d.Payouts.ResolveAll, Progress: p.applied,
 		})
 		return err
@@ -262,7 +262,7 @@ func (p *reconcileProgress) printf(format string, args ...any) {
 	}
 }
 
-func (p *reconcileProgress) compared(at books.Progress) {
+func (p *reconcileProgress) compared(at reconcile.Progress) {
 	if at.Bytes > 0 {
 		p.printf("read %s (%d %%)", cli.Count(at.Lines, "line", "lines"), 100*at.Bytes/max(p.size, 1))
 		return

@@ -16,6 +16,7 @@ import (
 	"till"
 	"till/books"
 	"till/cmd/till/internal/cli"
+	"till/reconcile"
 )
 
 // maxBrokenShown is how many broken lines are printed; the file has them all.
@@ -59,15 +60,15 @@ func (o *reconcileOptions) newOutput(statement os.FileInfo) (*findings, error) {
 }
 
 // found writes one finding.
-func (f *findings) found(b *books.Finding) error {
-	if b.Class == books.BrokenLine && len(f.broken) < maxBrokenShown {
+func (f *findings) found(b *reconcile.Finding) error {
+	if b.Class == reconcile.BrokenLine && len(f.broken) < maxBrokenShown {
 		f.broken = append(f.broken, brokenJSON{b.Line, b.Why})
 	}
 	if f.file == nil {
 		return nil
 	}
 	f.cells = append(f.cells[:0], string(b.Class))
-	if b.Line == 0 || b.Class == books.BrokenLine {
+	if b.Line == 0 || b.Class == reconcile.BrokenLine {
 		number := ""
 		if b.Line != 0 {
 			number = strconv.FormatUint(uint64(b.Line), 10)
@@ -136,12 +137,12 @@ type reconciledJSON struct {
 }
 
 type classJSON struct {
-	Class      books.Class `json:"class"`
-	Currency   *string     `json:"currency"`
-	Count      int64       `json:"count"`
-	Operator   string      `json:"operator"`
-	Ours       string      `json:"ours"`
-	Difference bool        `json:"difference"`
+	Class      reconcile.Class `json:"class"`
+	Currency   *string         `json:"currency"`
+	Count      int64           `json:"count"`
+	Operator   string          `json:"operator"`
+	Ours       string          `json:"ours"`
+	Difference bool            `json:"difference"`
 }
 
 type appliedJSON struct {
@@ -166,7 +167,7 @@ type refusalJSON struct {
 	Reason string `json:"reason"`
 }
 
-func (o *reconcileOptions) print(w io.Writer, r *books.ReconcileResult, f *findings, a *books.ApplyResult) error {
+func (o *reconcileOptions) print(w io.Writer, r *reconcile.Result, f *findings, a *reconcile.ApplyResult) error {
 	if o.asJSON {
 		return cli.PrintJSON(w, o.reportOf(r, f, a))
 	}
@@ -214,7 +215,7 @@ func (o *reconcileOptions) print(w io.Writer, r *books.ReconcileResult, f *findi
 	return err
 }
 
-func (o *reconcileOptions) reportOf(r *books.ReconcileResult, f *findings, a *books.ApplyResult) reconciledJSON {
+func (o *reconcileOptions) reportOf(r *reconcile.Result, f *findings, a *reconcile.ApplyResult) reconciledJSON {
 	out := reconciledJSON{Clean: unresolvedCount(r, a) == 0, Connection: o.connection, SHA256: hex.EncodeToString(r.Digest[:]), From: r.From.String(), To: r.To.String(),
 		Lines: r.Lines, Ignored: r.Ignored, Outside: r.Outside, BrokenCount: r.Broken, Broken: f.broken, Compared: r.Rows, Differences: r.Differences(),
 		Classes: make([]classJSON, len(r.Sums))}

@@ -1,4 +1,4 @@
-package books_test
+package reconcile_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"till"
 	"till/bench/seed"
 	"till/books"
+	"till/reconcile"
 	"till/store"
 	"till/store/storetest"
 )
@@ -38,7 +39,7 @@ func TestReconcileAtTheEdgesOfTime(t *testing.T) {
 	storetest.RunAt(t, &start, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		d := newStatementTest(t, s)
 		var want []string
-		say := func(class books.Class, name string) { want = append(want, string(class)+" "+name) }
+		say := func(class reconcile.Class, name string) { want = append(want, string(class)+" "+name) }
 
 		// Ten days before.
 		d.pay("booked long ago, by receipt", paidUnder("OLD1"))
@@ -55,21 +56,21 @@ func TestReconcileAtTheEdgesOfTime(t *testing.T) {
 		clock.Advance(10 * time.Minute)
 		d.of(d.payments["booked long ago, by receipt"], "", "5000", "Done")
 		d.lines[0] = strings.Replace(d.lines[0], d.collector.ReferenceOf(d.payments["booked long ago, by receipt"]).String()+";;", "nothing of ours;;OLD1", 1)
-		say(books.Matched, "booked long ago, by receipt")
+		say(reconcile.Matched, "booked long ago, by receipt")
 		d.of(d.payments["open for long"], "OLD3", "5000", "Done")
-		say(books.Late, "open for long")
+		say(reconcile.Late, "open for long")
 		d.line("", d.payments["open for long, by id"].ID.String(), "OLD4", "5000", "XAF", "Done", "C")
-		say(books.Late, "open for long, by id")
+		say(reconcile.Late, "open for long, by id")
 		storetest.Apply(t, d.collector, s, d.payments["booked in its time, with a line"], paidUnder("OLD5"))
 		d.of(d.payments["booked in its time, with a line"], "OLD5", "5000", "Done")
-		say(books.Matched, "booked in its time, with a line")
+		say(reconcile.Matched, "booked in its time, with a line")
 		storetest.Apply(t, d.collector, s, d.payments["booked in its time, without one"], paidUnder("OLD6"))
-		say(books.Elsewhere, "booked in its time, without one")
+		say(reconcile.Elsewhere, "booked in its time, without one")
 		d.pay("missing", paidUnder("E2"))
-		say(books.MissingAtOperator, "missing")
-		say(books.Elsewhere, "within the slack")
+		say(reconcile.MissingAtOperator, "missing")
+		say(reconcile.Elsewhere, "within the slack")
 		late := d.pay("booked afterwards", storetest.Opened)
-		say(books.Elsewhere, "booked afterwards")
+		say(reconcile.Elsewhere, "booked afterwards")
 		d.pay("open, and no line")
 
 		clock.Set(till.TimeOf(time.Date(2026, 11, 12, 0, 30, 0, 0, time.UTC)))
@@ -80,7 +81,7 @@ func TestReconcileAtTheEdgesOfTime(t *testing.T) {
 		d.line("", "", "E4", "5000", "XAF", "Done", "C") // of another day
 
 		slices.Sort(want)
-		day := func(c *books.ReconcileOptions) {
+		day := func(c *reconcile.Options) {
 			var err1, err2 error
 			c.From, err1 = books.ParseMoment("2026-11-11", time.UTC, false)
 			c.To, err2 = books.ParseMoment("2026-11-11", time.UTC, true)
@@ -90,13 +91,13 @@ func TestReconcileAtTheEdgesOfTime(t *testing.T) {
 			}
 		}
 		for _, c := range []struct{ slice, seeks int }{{0, 0}, {1, 0}, {2, 1}, {0, 1}} { // by key, or by walking all that is older
-			r, found := d.reconcile(day, books.SliceFor(c.slice, c.seeks))
+			r, found := d.reconcile(day, reconcile.SliceFor(c.slice, c.seeks))
 			if diff := cmp.Diff(found, want); diff != "" || r.Outside != 2 {
 				t.Errorf("slice %d, %d seeks: %d lines outside (-got +want)\n%s", c.slice, c.seeks, r.Outside, diff)
 			}
 		}
 		// The time of the file is that of its lines.
-		r, _ := d.reconcile(func(c *books.ReconcileOptions) { c.From, c.To = 0, 0 })
+		r, _ := d.reconcile(func(c *reconcile.Options) { c.From, c.To = 0, 0 })
 		if r.From.String() != "2026-11-11T00:10:30.000000Z" || r.To.String() != "2026-11-12T08:00:00.000000Z" {
 			t.Errorf("from %s to %s", r.From, r.To)
 		}
@@ -110,7 +111,7 @@ func TestReconcileNeedsATime(t *testing.T) {
 			from, to till.Time
 			why      string
 		}{{0, 0, "does not say which time it covers"}, {5, 0, "does not say"}, {5, 4, "before it begins"}} {
-			_, err := books.Reconcile(t.Context(), s, books.ReconcileOptions{Connection: "x", File: bytes.NewReader([]byte("receipt,amount,currency\n")), From: c.from, To: c.to})
+			_, err := reconcile.Compare(t.Context(), s, reconcile.Options{Connection: "x", File: bytes.NewReader([]byte("receipt,amount,currency\n")), From: c.from, To: c.to})
 			if err == nil || !strings.Contains(err.Error(), c.why) {
 				t.Errorf("%+v: %v", c, err)
 			}
@@ -158,7 +159,7 @@ func TestReconcilePayoutsAndLedger(t *testing.T) {
 			s := storetest.Open(t, config)
 			d := newStatementTest(t, s)
 			var want []string
-			payout := func(class books.Class, name, status, receipt string, late bool, booked int64) till.ID {
+			payout := func(class reconcile.Class, name, status, receipt string, late bool, booked int64) till.ID {
 				at := s.Now()
 				id := till.NewID(at)
 				d.about[id.String()] = name
@@ -166,22 +167,22 @@ func TestReconcilePayoutsAndLedger(t *testing.T) {
 				rawPayout(t, config.Path, d.client.ID, id, at, status, receipt, late, booked)
 				return id
 			}
-			d.line("", payout(books.Matched, "paid out", "success", "P1", false, 7000).String(), "P1", "7000", "XAF", "Done", "D")
-			d.line("", payout(books.MatchedLate, "late", "failed", "P2", true, 7000).String(), "P2", "7000", "XAF", "Done", "D")
-			payout(books.MissingAtOperator, "missing", "success", "P3", false, 7000)
-			d.line("", payout(books.Late, "open", "processing", "", false, 0).String(), "P4", "7000", "XAF", "Done", "D")
-			d.line("", payout(books.StatusDiffers, "cancelled", "cancelled", "", false, 0).String(), "P5", "7000", "XAF", "Done", "D")
-			begun := payout(books.Late, "cancelled after a send", "cancelled", "", false, 0)
+			d.line("", payout(reconcile.Matched, "paid out", "success", "P1", false, 7000).String(), "P1", "7000", "XAF", "Done", "D")
+			d.line("", payout(reconcile.MatchedLate, "late", "failed", "P2", true, 7000).String(), "P2", "7000", "XAF", "Done", "D")
+			payout(reconcile.MissingAtOperator, "missing", "success", "P3", false, 7000)
+			d.line("", payout(reconcile.Late, "open", "processing", "", false, 0).String(), "P4", "7000", "XAF", "Done", "D")
+			d.line("", payout(reconcile.StatusDiffers, "cancelled", "cancelled", "", false, 0).String(), "P5", "7000", "XAF", "Done", "D")
+			begun := payout(reconcile.Late, "cancelled after a send", "cancelled", "", false, 0)
 			storetest.Raw(t, config.Path, fmt.Sprintf(`INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, started_at, ended_at, first_send)
 				VALUES (x'%x', x'%x', 1, 'submit', 'silent', x'%x', 'error', 1, 2, 1)`, d.client.ID[:], begun[:], begun[:]))
 			storetest.Raw(t, config.Path, fmt.Sprintf(`UPDATE payouts SET calls = 1 WHERE id = x'%x'`, begun[:]))
 			d.line("", begun.String(), "P11", "7000", "XAF", "Done", "D")
-			d.line("", payout(books.AmountDiffers, "another amount", "success", "P6", false, 7000).String(), "P6", "7001", "XAF", "Done", "D")
-			d.line("", payout(books.LedgerDiffers, "not in the ledger", "success", "P7", false, 0).String(), "P7", "7000", "XAF", "Done", "D")
-			d.line("", payout(books.LedgerDiffers, "of another amount in the ledger", "success", "P8", false, 6999).String(), "P8", "7000", "XAF", "Done", "D")
-			payout(books.LedgerDiffers, "not in the ledger, and no line", "success", "P9", false, 0)
+			d.line("", payout(reconcile.AmountDiffers, "another amount", "success", "P6", false, 7000).String(), "P6", "7001", "XAF", "Done", "D")
+			d.line("", payout(reconcile.LedgerDiffers, "not in the ledger", "success", "P7", false, 0).String(), "P7", "7000", "XAF", "Done", "D")
+			d.line("", payout(reconcile.LedgerDiffers, "of another amount in the ledger", "success", "P8", false, 6999).String(), "P8", "7000", "XAF", "Done", "D")
+			payout(reconcile.LedgerDiffers, "not in the ledger, and no line", "success", "P9", false, 0)
 			// A line that goes the other way is not about it.
-			d.line("", payout(books.MissingAtOperator, "with a line of a payment", "success", "P10", false, 7000).String(), "P10", "7000", "XAF", "Done", "C")
+			d.line("", payout(reconcile.MissingAtOperator, "with a line of a payment", "success", "P10", false, 7000).String(), "P10", "7000", "XAF", "Done", "C")
 			want = append(want, fmt.Sprintf("missing_here line %d", len(d.lines)+1))
 
 			slices.Sort(want)
@@ -215,8 +216,8 @@ func TestReconcilePayoutsAndLedger(t *testing.T) {
 			if _, again := d.reconcile(); !slices.Equal(again, found) {
 				t.Errorf("beside payments of another connection: %v", again)
 			}
-			r, err := books.Reconcile(t.Context(), s, books.ReconcileOptions{Connection: "seed", From: from, To: s.Now(), File: bytes.NewReader([]byte("receipt,amount,currency\n"))})
-			if err != nil || len(r.Sums) == 0 || r.Sums[0].Class != books.LedgerDiffers {
+			r, err := reconcile.Compare(t.Context(), s, reconcile.Options{Connection: "seed", From: from, To: s.Now(), File: bytes.NewReader([]byte("receipt,amount,currency\n"))})
+			if err != nil || len(r.Sums) == 0 || r.Sums[0].Class != reconcile.LedgerDiffers {
 				t.Errorf("payments without a ledger: %v, %+v", err, r)
 			}
 		})
@@ -234,16 +235,16 @@ func TestApplyRefuses(t *testing.T) {
 		if diff := cmp.Diff(found, []string{"broken_line line 3", "late open", "receipt_used_twice has the receipt"}); diff != "" || r.Broken != 1 || r.Differences() != 3 {
 			t.Fatalf("found (-got +want)\n%s", diff)
 		}
-		none := books.ApplyOptions{By: "Anne", Name: "a.csv", Payments: d.collector.ResolveAll}
-		if a, err := books.ApplyStatement(t.Context(), s, r, none); till.ErrorCode(err) != till.CodeValidationFailed || a != nil || d.status("open") != "processing" {
+		none := reconcile.ApplyOptions{By: "Anne", Name: "a.csv", Payments: d.collector.ResolveAll}
+		if a, err := reconcile.Apply(t.Context(), s, r, none); till.ErrorCode(err) != till.CodeValidationFailed || a != nil || d.status("open") != "processing" {
 			t.Errorf("a broken line: %v, %+v, the payment is %s", err, a, d.status("open"))
 		}
 
 		// So many contradictions are no mistake of the operator's.
 		first := d.lines[0]
-		d.lines = slices.Repeat([]string{first}, books.MaxStatementCases+2)
+		d.lines = slices.Repeat([]string{first}, reconcile.MaxStatementCases+2)
 		r, _ = d.reconcile()
-		if a, err := books.ApplyStatement(t.Context(), s, r, none); till.ErrorCode(err) != till.CodeValidationFailed || a != nil || d.status("open") != "processing" {
+		if a, err := reconcile.Apply(t.Context(), s, r, none); till.ErrorCode(err) != till.CodeValidationFailed || a != nil || d.status("open") != "processing" {
 			t.Errorf("a thousand contradictions: %v, %+v, the payment is %s", err, a, d.status("open"))
 		}
 

@@ -1,4 +1,4 @@
-package books
+package reconcile
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"till"
+	"till/books"
 )
 
 // Mapping says how an operator's statement file is written: which column
@@ -278,7 +279,7 @@ func (m *Mapping) numbers(l *layout) error {
 func (m *Mapping) times(l *layout) error {
 	l.zone = time.UTC
 	if m.TimeZone != "" {
-		zone, err := ParseZone(m.TimeZone)
+		zone, err := books.ParseZone(m.TimeZone)
 		if err != nil {
 			return fmt.Errorf("time_zone: %w", err)
 		}
@@ -297,5 +298,5 @@ func (m *Mapping) Zone() (*time.Location, error) {
 	if m.TimeZone == "" {
 		return time.UTC, nil
 	}
-	return ParseZone(m.TimeZone)
+	return books.ParseZone(m.TimeZone)
 }

@@ -1,4 +1,4 @@
-package books
+package reconcile
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"till"
+	"till/books"
 	"till/store"
 )
 
@@ -124,9 +125,9 @@ func (x *applier) recordStrays(ctx context.Context, batch []planned) error {
 		s := &store.Stray{Connection: k.Connection, Reference: k.Reference, Subject: k.Subject, Receipt: k.Receipt, Amount: f.lines.money(l),
 			Direction: map[direction]string{incoming: store.StrayIn, outgoing: store.StrayOut}[l.direction], Source: store.StrayStatement,
 			Confirmed: x.evidence(&batch[i]) + ", applied by " + x.By}
-		changed, err := RecordStrayOfLine(ctx, x.s, s)
+		changed, err := books.RecordStrayOfLine(ctx, x.s, s)
 		switch {
-		case errors.Is(err, ErrManyStrays):
+		case errors.Is(err, books.ErrManyStrays):
 			x.out.Beyond++
 		case err != nil:
 			return err
@@ -137,7 +138,7 @@ func (x *applier) recordStrays(ctx context.Context, batch []planned) error {
 			x.out.Kept++
 		}
 	}
-	if err := CloseBookedStrays(ctx, x.s, fresh, f.clients); err != nil {
+	if err := books.CloseBookedStrays(ctx, x.s, fresh, f.clients); err != nil {
 		return err
 	}
 	return x.step(ctx, len(batch))

@@ -1,4 +1,4 @@
-package books
+package reconcile
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 )
 
 // ReconcileOptions says what Reconcile compares.
-type ReconcileOptions struct {
+type Options struct {
 	Connection string
 	Mapping    Mapping
 
@@ -99,7 +99,7 @@ type ClassSum struct {
 }
 
 // ReconcileResult has what Reconcile read and found.
-type ReconcileResult struct {
+type Result struct {
 	ReadCounts
 	From, To till.Time
 	Rows     int64 // payments and payouts that were compared
@@ -110,7 +110,7 @@ type ReconcileResult struct {
 }
 
 // Differences returns how many findings a person has to look at.
-func (r *ReconcileResult) Differences() (n int64) {
+func (r *Result) Differences() (n int64) {
 	for _, s := range r.Sums {
 		if s.Class.Difference() {
 			n += s.Count
@@ -130,9 +130,9 @@ type planned struct {
 
 // reconciler is the state of one Reconcile.
 type reconciler struct {
-	ReconcileOptions
+	Options
 	s       *store.Store
-	report  *ReconcileResult
+	report  *Result
 	parser  *statementFile
 	lines   *records
 	clients []till.ID
@@ -155,7 +155,7 @@ type reconciler struct {
 // payouts are compared: those created in the statement's time, in the order of
 // their ids; those created before and booked in it; and those that unmatched
 // lines name.
-func Reconcile(ctx context.Context, s *store.Store, c ReconcileOptions) (*ReconcileResult, error) {
+func Compare(ctx context.Context, s *store.Store, c Options) (*Result, error) {
 	layout, err := c.Mapping.layout()
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func Reconcile(ctx context.Context, s *store.Store, c ReconcileOptions) (*Reconc
 	if c.maxLookups == 0 {
 		c.maxLookups = maxLookups
 	}
-	r := &reconciler{ReconcileOptions: c, s: s, report: &ReconcileResult{}, parser: &statementFile{layout: layout},
+	r := &reconciler{Options: c, s: s, report: &Result{}, parser: &statementFile{layout: layout},
 		seen: map[store.Ref]struct{}{}, buffer: make([]byte, MaxStatementLine)}
 	r.report.file = r
 	broken := func(line uint32, why string) error {

@@ -1,4 +1,4 @@
-package books_test
+package reconcile_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package books
+package reconcile
 
 import (
 	"context"
@@ -72,7 +72,7 @@ var (
 // stray. Money moves only through Apply of collect and payout. It commits in
 // small batches and does nothing twice, so it may be stopped and repeated.
 // Nothing is applied if a line could not be read.
-func ApplyStatement(ctx context.Context, s *store.Store, r *ReconcileResult, a ApplyOptions) (*ApplyResult, error) {
+func Apply(ctx context.Context, s *store.Store, r *Result, a ApplyOptions) (*ApplyResult, error) {
 	if r.Broken > 0 {
 		return nil, errBrokenLines
 	}
@@ -117,7 +117,7 @@ func ApplyStatement(ctx context.Context, s *store.Store, r *ReconcileResult, a A
 type applier struct {
 	ApplyOptions
 	s           *store.Store
-	r           *ReconcileResult
+	r           *Result
 	out         *ApplyResult
 	done, total int
 }

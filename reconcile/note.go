@@ -1,4 +1,4 @@
-package books
+package reconcile
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 // NoteStatement records what a comparison has left, for those who watch over it. a is nil
 // if the statement was not applied.
-func NoteStatement(ctx context.Context, s *store.Store, connection string, r *ReconcileResult, a *ApplyResult) error {
+func Note(ctx context.Context, s *store.Store, connection string, r *Result, a *ApplyResult) error {
 	left := map[Class]int64{}
 	for _, sum := range r.Sums {
 		left[sum.Class] += sum.Count

@@ -1,4 +1,4 @@
-package books_test
+package reconcile_test
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"till/engine"
 	"till/payout"
 	"till/provider"
+	"till/reconcile"
 	"till/store"
 	"till/store/storetest"
 	"till/upkeep"
@@ -42,7 +43,7 @@ type statementTest struct {
 const testHeader = "Time;Our Ref;Ext;Receipt No;Amount;Curr;State;Way"
 
 // testMapping reads the lines of a desk: nothing of it is the default.
-var testMapping = books.Mapping{
+var testMapping = reconcile.Mapping{
 	Delimiter: ";", Time: "Time", Reference: "our ref", ExternalID: "#3", Receipt: "Receipt No", Amount: "AMOUNT", Currency: "Curr", Status: "State", Direction: "Way",
 	Success: []string{"Done"}, Failed: []string{"Refused"}, Reversed: []string{"Taken back"}, Pending: []string{"Waiting"},
 	Incoming: []string{"C"}, Outgoing: []string{"D"}, Ignored: []string{"F"},
@@ -104,23 +105,23 @@ func (d *statementTest) file() *bytes.Reader {
 	return bytes.NewReader([]byte(testHeader + "\r\n" + strings.Join(d.lines, "\r\n") + "\r\n"))
 }
 
-func (d *statementTest) comparison() books.ReconcileOptions {
-	return books.ReconcileOptions{Connection: storetest.Connection, Mapping: testMapping, File: d.file(), From: d.from, To: d.s.Now().Add(time.Second), Plan: true, All: true}
+func (d *statementTest) comparison() reconcile.Options {
+	return reconcile.Options{Connection: storetest.Connection, Mapping: testMapping, File: d.file(), From: d.from, To: d.s.Now().Add(time.Second), Plan: true, All: true}
 }
 
 // reconcile compares, and returns what was found of whom: "class name", or the
 // number of a line that is about nobody.
-func (d *statementTest) reconcile(change ...func(c *books.ReconcileOptions)) (*books.ReconcileResult, []string) {
+func (d *statementTest) reconcile(change ...func(c *reconcile.Options)) (*reconcile.Result, []string) {
 	d.t.Helper()
 	c := d.comparison()
 	var found []string
-	c.Found = func(f *books.Finding) error {
+	c.Found = func(f *reconcile.Finding) error {
 		name := fmt.Sprintf("line %d", f.Line)
 		if f.Ours != nil {
 			name = d.about[f.Ours.ID.String()]
 		}
 		found = append(found, string(f.Class)+" "+name)
-		if f.Class != books.Matched && f.Why == "" {
+		if f.Class != reconcile.Matched && f.Why == "" {
 			d.t.Errorf("%s %s is not explained", f.Class, name)
 		}
 		return nil
@@ -128,7 +129,7 @@ func (d *statementTest) reconcile(change ...func(c *books.ReconcileOptions)) (*b
 	for _, f := range change {
 		f(&c)
 	}
-	r, err := books.Reconcile(d.t.Context(), d.s, c)
+	r, err := reconcile.Compare(d.t.Context(), d.s, c)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -136,9 +137,9 @@ func (d *statementTest) reconcile(change ...func(c *books.ReconcileOptions)) (*b
 	return r, found
 }
 
-func (d *statementTest) apply(r *books.ReconcileResult) *books.ApplyResult {
+func (d *statementTest) apply(r *reconcile.Result) *reconcile.ApplyResult {
 	d.t.Helper()
-	a, err := books.ApplyStatement(d.t.Context(), d.s, r, books.ApplyOptions{By: "Anne Ndala", Name: "april.csv", Payments: d.collector.ResolveAll, Payouts: d.master.ResolveAll})
+	a, err := reconcile.Apply(d.t.Context(), d.s, r, reconcile.ApplyOptions{By: "Anne Ndala", Name: "april.csv", Payments: d.collector.ResolveAll, Payouts: d.master.ResolveAll})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -148,9 +149,9 @@ func (d *statementTest) apply(r *books.ReconcileResult) *books.ApplyResult {
 // status returns how a payment or payout stands: its status, and whether its
 // money moved late.
 // checkNoted records what a comparison has left, and compares it with the gauges.
-func (d *statementTest) checkNoted(r *books.ReconcileResult, a *books.ApplyResult) {
+func (d *statementTest) checkNoted(r *reconcile.Result, a *reconcile.ApplyResult) {
 	d.t.Helper()
-	if err := books.NoteStatement(d.t.Context(), d.s, storetest.Connection, r, a); err != nil {
+	if err := reconcile.Note(d.t.Context(), d.s, storetest.Connection, r, a); err != nil {
 		d.t.Fatal(err)
 	}
 	want := float64(r.Differences())
@@ -240,7 +241,7 @@ func (d *statementTest) cases() map[string]string {
 		d.t.Fatal(err)
 	}
 	for _, c := range cases {
-		if c.Kind == books.CaseStatement {
+		if c.Kind == reconcile.CaseStatement {
 			class, _, _ := strings.Cut(c.Detail, ":")
 			out[d.about[c.SubjectID.String()]] = class
 		}
@@ -258,7 +259,7 @@ func (d *statementTest) closeCases() {
 			if err != nil {
 				return err
 			}
-			closings = append(closings, store.CaseClosure{Ref: store.Ref{Client: d.client.ID, ID: id}, By: "Anne", At: d.s.Now(), Kinds: []string{books.CaseStatement}})
+			closings = append(closings, store.CaseClosure{Ref: store.Ref{Client: d.client.ID, ID: id}, By: "Anne", At: d.s.Now(), Kinds: []string{reconcile.CaseStatement}})
 		}
 		return tx.CloseCases(d.t.Context(), closings)
 	})
@@ -269,69 +270,69 @@ func (d *statementTest) closeCases() {
 
 // fill makes every kind of difference.
 func (d *statementTest) fill() (want []string) {
-	say := func(class books.Class, names ...string) {
+	say := func(class reconcile.Class, names ...string) {
 		for _, n := range names {
 			want = append(want, string(class)+" "+n)
 		}
 	}
 	d.of(d.pay("matched", paidUnder("R1")), "R1", "5 000,00", "Done")
-	say(books.Matched, "matched")
+	say(reconcile.Matched, "matched")
 	d.line("", d.pay("by id", paidUnder("R2")).ID.String(), "R2", "5000", "XAF", "done", "C")
-	say(books.Matched, "by id")
+	say(reconcile.Matched, "by id")
 	bare := hex.EncodeToString(d.collector.ReferenceOf(d.pay("without dashes", paidUnder("R3"))).Bytes())
 	d.line(strings.ToUpper(bare), "", "", "5000", "xaf", "Done", "C")
-	say(books.Matched, "without dashes")
+	say(reconcile.Matched, "without dashes")
 	d.pay("by receipt", paidUnder("R4"))
 	d.line("ORDER 17", "", "R4", "5000", "XAF", "Done", "C")
-	say(books.Matched, "by receipt")
+	say(reconcile.Matched, "by receipt")
 	d.pay("by receipt beside a reference", paidUnder("R5"))
 	d.line(till.NewID(1).String(), "", "R5", "5000", "XAF", "Done", "C")
-	say(books.Matched, "by receipt beside a reference")
+	say(reconcile.Matched, "by receipt beside a reference")
 	d.of(d.pay("late already", storetest.TimedOut, paidUnder("R6")), "R6", "5000", "Done")
-	say(books.MatchedLate, "late already")
+	say(reconcile.MatchedLate, "late already")
 	d.pay("missing", paidUnder("R7"))
-	say(books.MissingAtOperator, "missing")
+	say(reconcile.MissingAtOperator, "missing")
 	d.line(till.NewID(2).String(), "", "R8", "5000", "XAF", "Done", "C")
-	say(books.MissingHere, fmt.Sprintf("line %d", len(d.lines)+1))
+	say(reconcile.MissingHere, fmt.Sprintf("line %d", len(d.lines)+1))
 	d.of(d.pay("another amount", paidUnder("R9")), "R9", "4 999", "Done")
-	say(books.AmountDiffers, "another amount")
+	say(reconcile.AmountDiffers, "another amount")
 	p := d.pay("another currency", paidUnder("R10"))
 	d.line(d.collector.ReferenceOf(p).String(), "", "R10", "5000", "XOF", "Done", "C")
-	say(books.AmountDiffers, "another currency")
+	say(reconcile.AmountDiffers, "another currency")
 	d.of(d.pay("open", storetest.Opened), "R11", "5000", "Done")
-	say(books.Late, "open")
+	say(reconcile.Late, "open")
 	d.of(d.pay("declined", storetest.Declined), "R12", "5000", "Done")
-	say(books.Late, "declined")
+	say(reconcile.Late, "declined")
 	d.of(d.pay("open, refused there", storetest.Opened), "", "5000", "Refused")
-	say(books.OpenHere, "open, refused there")
+	say(reconcile.OpenHere, "open, refused there")
 	d.of(d.pay("declined by both", storetest.Declined), "", "5000", "Refused")
 	d.of(d.pay("open on both sides", storetest.Opened), "", "5000", "Waiting")
-	say(books.NoMoney, "declined by both", "open on both sides")
+	say(reconcile.NoMoney, "declined by both", "open on both sides")
 	d.of(d.pay("refused there only", paidUnder("R13")), "R13", "5000", "Refused")
 	d.of(d.pay("taken back there only", paidUnder("R14")), "R14", "5000", "Taken back")
-	say(books.StatusDiffers, "refused there only", "taken back there only")
+	say(reconcile.StatusDiffers, "refused there only", "taken back there only")
 	// One receipt under two references: the first has it, the second wants it.
 	d.of(d.pay("has the receipt", paidUnder("R15")), "R15", "5000", "Done")
 	d.of(d.pay("wants the receipt", storetest.Opened), "R15", "5000", "Done")
-	say(books.Matched, "has the receipt")
-	say(books.ReceiptUsedTwice, "wants the receipt")
+	say(reconcile.Matched, "has the receipt")
+	say(reconcile.ReceiptUsedTwice, "wants the receipt")
 	twice := d.pay("a line twice", storetest.Opened)
 	d.of(twice, "R16", "5000", "Done")
 	d.of(twice, "R16", "5000", "Done")
-	say(books.Late, "a line twice")
-	say(books.ReceiptUsedTwice, "a line twice")
+	say(reconcile.Late, "a line twice")
+	say(reconcile.ReceiptUsedTwice, "a line twice")
 	again := d.pay("paid twice", paidUnder("R17"))
 	d.of(again, "R17", "5000", "Done")
 	d.of(again, "R18", "5000", "Done")
-	say(books.Matched, "paid twice")
-	say(books.PaidTwice, "paid twice")
+	say(reconcile.Matched, "paid twice")
+	say(reconcile.PaidTwice, "paid twice")
 	both := d.pay("came and went", storetest.Opened)
 	d.of(both, "R19", "5000", "Done")
 	d.of(both, "R19", "5000", "Taken back")
-	say(books.NoMoney, "came and went")
-	say(books.StatusDiffers, "came and went")
+	say(reconcile.NoMoney, "came and went")
+	say(reconcile.StatusDiffers, "came and went")
 	d.of(d.pay("another receipt", paidUnder("R20")), "R21", "5000", "Done")
-	say(books.ReceiptDiffers, "another receipt")
+	say(reconcile.ReceiptDiffers, "another receipt")
 	d.line("", "", "", "12,00", "XAF", "Done", "F") // the operator's own fee
 	d.lines = append(d.lines, "")
 	want = append(want, d.fillPayouts()...)
@@ -342,19 +343,19 @@ func (d *statementTest) fill() (want []string) {
 // fillPayouts makes the differences that payouts can have, from the money that
 // came in.
 func (d *statementTest) fillPayouts() (want []string) {
-	say := func(class books.Class, p *till.Payout) *till.Payout {
+	say := func(class reconcile.Class, p *till.Payout) *till.Payout {
 		want = append(want, string(class)+" "+d.about[p.ID.String()])
 		return p
 	}
 	refused := provider.Result{Outcome: provider.Failed, Reason: till.RecipientNotFound}
-	d.out(say(books.Matched, d.payOut("paid out", paidUnder("P1"))), "P1", "5000", "Done")
-	d.out(say(books.Late, d.payOut("payout open", storetest.Opened)), "P2", "5000", "Done")
-	d.out(say(books.Late, d.payOut("payout failed", refused)), "P3", "5000", "Done")
-	d.out(say(books.OpenHere, d.payOut("payout refused there", storetest.Opened)), "", "5000", "Refused")
-	d.out(say(books.AmountDiffers, d.payOut("payout of another amount", paidUnder("P4"))), "P4", "4999", "Done")
-	say(books.MissingAtOperator, d.payOut("payout missing", paidUnder("P5")))
+	d.out(say(reconcile.Matched, d.payOut("paid out", paidUnder("P1"))), "P1", "5000", "Done")
+	d.out(say(reconcile.Late, d.payOut("payout open", storetest.Opened)), "P2", "5000", "Done")
+	d.out(say(reconcile.Late, d.payOut("payout failed", refused)), "P3", "5000", "Done")
+	d.out(say(reconcile.OpenHere, d.payOut("payout refused there", storetest.Opened)), "", "5000", "Refused")
+	d.out(say(reconcile.AmountDiffers, d.payOut("payout of another amount", paidUnder("P4"))), "P4", "4999", "Done")
+	say(reconcile.MissingAtOperator, d.payOut("payout missing", paidUnder("P5")))
 	// What was never sent has no reference that the operator could name.
-	held := say(books.StatusDiffers, d.payOut("payout cancelled"))
+	held := say(reconcile.StatusDiffers, d.payOut("payout cancelled"))
 	if _, err := d.master.Cancel(d.t.Context(), store.Ref{Client: d.client.ID, ID: held.ID}, "a test"); err != nil {
 		d.t.Fatal(err)
 	}
@@ -387,7 +388,7 @@ func TestReconcileStory(t *testing.T) {
 		}
 		// However rows and lines are cut into slices, the same is found.
 		for slice := 1; slice < 4; slice++ {
-			_, again := d.reconcile(books.SliceFor(slice, 0))
+			_, again := d.reconcile(reconcile.SliceFor(slice, 0))
 			if diff := cmp.Diff(again, want); diff != "" {
 				t.Errorf("slice %d (-got +want)\n%s", slice, diff)
 			}
@@ -445,7 +446,7 @@ func TestReconcileStory(t *testing.T) {
 }
 
 // checkEvidence looks for the line, the file and the person behind each act.
-func (d *statementTest) checkEvidence(before []*store.AuditRow, r *books.ReconcileResult) {
+func (d *statementTest) checkEvidence(before []*store.AuditRow, r *reconcile.Result) {
 	d.t.Helper()
 	acts := map[string]int{}
 	for _, row := range d.audit(int64(len(before))) {
@@ -479,7 +480,7 @@ func TestReconcileGoesOnAfterAnInterrupt(t *testing.T) {
 		r, _ := d.reconcile()
 		ctx, cancel := context.WithCancel(t.Context())
 		commits := 0
-		a, err := books.ApplyStatement(ctx, s, r, books.ApplyOptions{By: "Anne", Name: "a.csv",
+		a, err := reconcile.Apply(ctx, s, r, reconcile.ApplyOptions{By: "Anne", Name: "a.csv",
 			Payments: func(ctx context.Context, all []*engine.ResolveItem) error {
 				if commits++; len(all) > 100 {
 					t.Errorf("%d payments in one commit", len(all))

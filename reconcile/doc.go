@@ -1,0 +1,13 @@
+// Package reconcile compares an operator's statement with our books.
+//
+//	Mapping  says which column of the file is what
+//	Compare  reads the file and finds the differences; it changes nothing
+//	Apply    settles payments and payouts through collect and payout, and
+//	         nowhere else; a line that names us and matches nothing is a stray
+//	Note     records what was found, for the metrics
+//
+// The file is read once, into small records with an index; the rest of a line is
+// read again where it is needed. Amounts and phone numbers decide nothing. A second
+// run sees what the first one changed, so it may be interrupted anywhere. Start
+// reading at reconcile.go.
+package reconcile
