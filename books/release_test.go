@@ -1,4 +1,4 @@
-package recovery_test
+package books_test
 
 import (
 	"encoding/json"
