@@ -152,6 +152,14 @@ func TestReceiptsThatWereRecordedByConnection(t *testing.T) {
 		if _, err := upkeep.RaiseLevel(w.t.Context(), w.store, store.Level, "Awa"); err != nil {
 			w.t.Fatal(err)
 		}
+		w.register()
+		w.view(func(ctx context.Context, tx *store.Tx) error {
+			have, err := tx.OwnersOfReceipt(ctx, till.SubjectPayment, storetest.Connection, "R1")
+			if len(have) != 0 { // it may be another issuer's, too
+				w.t.Errorf("%v have what was recorded by connection", have)
+			}
+			return err
+		})
 		again := w.payIn(1, "CG")
 		w.say(again, paidUnder("R1"))
 		w.notCredited("the issuer's own", again)
