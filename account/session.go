@@ -210,7 +210,7 @@ const readTimeout = 5 * time.Second
 // reads. client is zero if the key has not opened a session here.
 func (a *Accounts) read(ctx context.Context, id string, client till.ID) (*entry, error) {
 	asked := a.now()
-	// Others may wait for this read, so it outlives a caller that goes away.
+	// Others may wait for this read, so it outlives a caller that disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
 	leave, err := a.readSlots.acquire(ctx, client)
@@ -222,7 +222,7 @@ func (a *Accounts) read(ctx context.Context, id string, client till.ID) (*entry,
 		return e, nil
 	}
 	if err := a.store.CheckNode(ctx, client); err != nil {
-		return nil, err // who is on a node that is away must not keep the others' readers busy
+		return nil, err // a caller on an unreachable node must not keep the others' readers busy
 	}
 	e := &entry{}
 	err = a.store.View(a.store.Brief(ctx), func(tx *store.Tx) error {

@@ -40,8 +40,8 @@ const (
 	maxSlowLines = 10
 )
 
-// served tells the meter, the trace and the log of a request that has ended. Its line is at
-// debug, or at warn if it was slow. All fields are always there; a golden test holds the
+// served reports a request that has ended to the meter, the trace and the log. Its line is
+// at debug, or at warn if it was slow. All fields are always there; a golden test holds the
 // list.
 func (c *exchange) served() {
 	took := time.Since(c.start)

@@ -40,7 +40,7 @@ func (c *exchange) readAndWait(ref store.Ref, read func(ctx context.Context, tx 
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	for first := status; ; {
-		// What happened before the watch began is seen here, what happens later is told.
+		// What happened before the watch began is seen here, what happens later is notified.
 		if err := look(); err != nil {
 			return err
 		}

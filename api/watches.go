@@ -9,9 +9,9 @@ import (
 	"till/store"
 )
 
-// watches tells who waits for a payment or payout that it has changed. One
-// goroutine per client follows the event log while somebody waits, however many
-// wait: an event costs one read, not one for each of them.
+// watches notifies those who wait for a payment or payout that it has changed. One goroutine
+// per client follows the event log while somebody waits, however many wait: an event costs
+// one read, not one for each of them.
 type watches struct {
 	store    *store.Store
 	stopping <-chan struct{}
@@ -33,7 +33,7 @@ func newWatches(s *store.Store, stopping <-chan struct{}) *watches {
 	return &watches{store: s, stopping: stopping, byClient: make(map[till.ID]*watch)}
 }
 
-// watch returns a channel that is told of each change of a subject after watch
+// watch returns a channel that is notified of each change of a subject after watch
 // has returned, and at times of none. stop ends it.
 func (ws *watches) watch(ref store.Ref) (changed <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
@@ -63,8 +63,8 @@ func (ws *watches) watch(ref store.Ref) (changed <-chan struct{}, stop func()) {
 	}
 }
 
-// follow reads a client's log from its end and tells the waiting of their
-// subjects' events, until nobody waits or the service stops. A hint that is lost
+// follow reads a client's log from its end and notifies those who wait for the
+// events' subjects, until nobody waits or the service stops. A hint that is lost
 // costs time, not the news: the log is also read at intervals.
 func (ws *watches) follow(client till.ID, w *watch) {
 	sub := ws.store.Subscribe(client)
@@ -102,7 +102,7 @@ func (ws *watches) end(client till.ID) (last int64, ok bool) {
 	return last, err == nil
 }
 
-// read tells of the events beyond a sequence and returns the last one. What
+// read notifies of the events beyond a sequence and returns the last one. What
 // cannot be read now is read at the next interval.
 func (ws *watches) read(client till.ID, w *watch, after int64) int64 {
 	for {
@@ -128,7 +128,7 @@ func (ws *watches) view(f func(ctx context.Context, tx *store.Tx) error) error {
 	return ws.store.View(ctx, func(tx *store.Tx) error { return f(ctx, tx) })
 }
 
-// tell wakes who waits for the subjects of events; for nil, everybody.
+// tell wakes those who wait for the subjects of events; for nil, everybody.
 func (ws *watches) tell(w *watch, events []*till.Event) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -136,7 +136,7 @@ func (ws *watches) tell(w *watch, events []*till.Event) {
 		for c := range waiting {
 			select {
 			case c <- struct{}{}:
-			default: // it is told already
+			default: // a notification is pending already
 			}
 		}
 	}

@@ -251,7 +251,7 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 	}
 	row, found := rows[ref]
 	if !found {
-		if w.unknown = true; w.at != 0 { // its caller got an error and was told to call again
+		if w.unknown = true; w.at != 0 { // its caller got an error and calls again
 			p.c.Log.Warn("kept callback for unknown row", p.table.Name(), ref.ID)
 		}
 		return nil
@@ -269,7 +269,7 @@ func (p *Processor[R]) recordCallback(ctx context.Context, tx *store.Tx, w *call
 		Calls: subject.Resolution.Attempts, CheckedAt: subject.Resolution.LastCheckedAt,
 		Sends: 1, Acked: true, LateFrom: *subject.UpdatedAt, LateReads: len(t.LateReads),
 		FirstCallback: came, LastCallback: came,
-		CallbackBody: w.body, // the handle went with the step: the body may be all that tells what to check
+		CallbackBody: w.body, // the handle went with the step: the body alone may say what to check
 	}
 	if w.via != "" && w.via != subject.Connection {
 		s.CallbackBody = nil

@@ -123,7 +123,7 @@ func (w *Worker) poll(ctx context.Context) time.Duration {
 			return 0
 		}
 		if w.c.Store.Distributed() && isUnavailable(err) {
-			err = nil // a node is away; the clients of the others go on, and the next poll tries again
+			err = nil // a node is unreachable; the clients of the others go on, and the next poll tries again
 		}
 	}
 	if err == nil {

@@ -230,7 +230,7 @@ func newHandle(s *store.Step, a *Answer, last till.Time) string {
 // That no byte left us is a fact about the send, so it holds whichever instance has the
 // lease. But it must be this send that is recorded as the only one. Sends is also 1 if this
 // answer was recorded before and another first send has begun since, and after a restore
-// under running instances versions are counted again. SendStartedAt tells them apart: each
+// under running instances versions are counted again. SendStartedAt distinguishes them: each
 // claim that sends writes its own time.
 func neverSent(s *store.Step, a *Answer) bool {
 	if a.Action != Submit || s.Sends != 1 || s.Acked || s.Restored || a.Started != s.SendStartedAt {
@@ -296,8 +296,8 @@ func callbackDue(s *store.Step, now till.Time) till.Time {
 	return now
 }
 
-// Overdue reports whether the window and its grace are over, so that a person should look
-// at an open payment.
+// Overdue reports whether the window and its grace are over, so that a person should check
+// an open payment.
 func Overdue(expiresAt till.Time, t provider.Traits, now till.Time) bool {
 	return now > expiresAt.Add(t.Grace)
 }

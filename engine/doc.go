@@ -130,7 +130,7 @@
 //
 // If COMMIT returns an error, the connection breaks during it, or the synchronous standby
 // did not get it, nobody knows whether the transaction happened. internal/db/postgres or
-// internal/db/sqlite returns ErrUnknownCommit, and whoever wrote creates, answers or
+// internal/db/sqlite returns ErrUnknownCommit, and the writer of creates, answers or
 // deliveries runs the same batch once more: creates that are there already are found by
 // their keys and adopted, answers are decided again on the rows as they are, deliveries are
 // recognised by their lease. If that fails too, each call runs alone. If the database is

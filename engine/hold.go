@@ -236,7 +236,7 @@ func whyHeld(holds []store.Hold) string {
 	return strings.Join(why, ", and ")
 }
 
-// overdue says why a person should look at a row that has been open for too long.
+// overdue says why a person should check a row that has been open for too long.
 func overdue(s *store.Step) string {
 	if s.Restored && !s.Acked {
 		return "an old database was put back while it was open: it may have been sent, and the operator has not told"

@@ -226,7 +226,7 @@ func (p *Processor[R]) createBatch(ctx context.Context, own *batch.Batcher[*Crea
 }
 
 // rejectSuspended returns the calls of clients that are not suspended. The others make
-// nothing, whoever let them in; a key that made a row before still gets its replay.
+// nothing, however they were admitted; a key that made a row before still gets its replay.
 func (p *Processor[R]) rejectSuspended(ctx context.Context, tx *store.Tx, suspended map[till.ID]bool, calls []*CreateCall[R]) ([]*CreateCall[R], error) {
 	if len(suspended) == 0 {
 		return calls, nil

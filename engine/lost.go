@@ -21,7 +21,7 @@ func RestoredSend(s *store.Step, row store.Subject, keys Keys) *store.Attempt {
 }
 
 // LostAudit returns the audit row of a row that is made again. Its time is that of the row's
-// first event, so that whoever verifies the books knows why that is not the row's own.
+// first event, so that verify knows why that is not the row's own.
 func LostAudit(kind till.SubjectKind, row store.Subject, sequence int64, by string) *store.AuditRow {
 	return &store.AuditRow{ClientID: row.Ref.Client, Sequence: sequence, At: *row.UpdatedAt, SubjectID: row.Ref.ID, Actor: by,
 		Action: RemadeAction(kind), Detail: "made again from the journal, as it was created at " + row.CreatedAt.String()}

@@ -11,7 +11,7 @@ import (
 )
 
 // On a distributed database a read over all clients is one for each part of the table, and
-// it fails while any node is away. So one question covers all lanes, lanes that are known to
+// it fails while any node is unreachable. So one question covers all lanes, lanes that are known to
 // have more due are not asked about, and the loop rests between such reads. Due steps are
 // read before the claim, not in it: a claim is a compare-and-swap. Each node's steps are
 // claimed in a commit of their own, so that no node holds up another's clients (ADR 0071).
@@ -177,7 +177,7 @@ func (w *Worker) dueOverAll(ctx context.Context, lanes []string, limit int) ([]*
 	began := time.Now()
 	defer w.rested(began)
 	beside, err := w.dueBesideCrowd(ctx, lanes, limit)
-	if err != nil && !isUnavailable(err) { // of a node that is away nothing can be read
+	if err != nil && !isUnavailable(err) { // nothing can be read of an unreachable node
 		return nil, err
 	}
 	limits := w.limits(lanes, limit)

@@ -42,7 +42,7 @@ func (p *Processor[R]) created(calls []*CreateCall[R], began till.Time) {
 	}
 }
 
-// called tells the meter, the log and the trace of a call to an operator. Its line is at
+// called reports a call to an operator to the meter, the log and the trace. Its line is at
 // debug, or at warn if there was no answer, then at most one a second and connection. A call
 // without an answer and a second send are trouble: from then on all spans of the subject
 // are sent.
@@ -101,7 +101,7 @@ func callError(err error) string {
 // moveLate stands for the money that moved after the end, which changes no status.
 const moveLate = "late"
 
-// move is a change of status, with what is told about it.
+// move is a change of status, with what is logged about it.
 type move struct {
 	ref                     store.Ref
 	status                  string
@@ -113,7 +113,7 @@ type move struct {
 	at    till.Time // its event's time
 }
 
-// noteMove notes a change for the counts and the log, which are told after the commit.
+// noteMove notes a change for the counts and the log, which are written after the commit.
 func (b *Recording[R]) noteMove(row R, to string) {
 	p := row.Subject()
 	m := move{ref: p.Ref, status: to, by: "client", final: p.Final, at: *p.UpdatedAt}

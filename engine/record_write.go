@@ -21,14 +21,14 @@ func (b *Recording[R]) MarkChanged(row R) {
 	}
 }
 
-// NeedAttention marks an open row as one that a person must look at.
+// NeedAttention marks an open row as one that a person must check.
 func (b *Recording[R]) NeedAttention(row R) {
 	if p := row.Subject(); !p.Final && !*p.Attention {
 		b.setAttention(row, true)
 	}
 }
 
-// setAttention changes whether a person must look at a row. The client is told when
+// setAttention changes whether a person must check a row. The client is notified when
 // the answer is decided: see tellAttention.
 func (b *Recording[R]) setAttention(row R, needed bool) {
 	p := row.Subject()
@@ -43,7 +43,7 @@ func (b *Recording[R]) setAttention(row R, needed bool) {
 }
 
 // tellAttention writes the event of a change that an open row's attention has made.
-// One that has ended tells it with its end.
+// A row that has ended says it in its last event.
 func (b *Recording[R]) tellAttention(row R) {
 	p := row.Subject()
 	before, noted := b.attentionBefore[p.Ref]
@@ -63,7 +63,7 @@ func (b *Recording[R]) tellAttention(row R) {
 }
 
 // ClearRetryable notes that money may have moved for a row that had ended without success.
-// From now on, clients are not told to retry it.
+// From now on, the API no longer marks it as retryable.
 func (b *Recording[R]) ClearRetryable(row R) {
 	p := row.Subject()
 	if d := *p.FailureDetail; d != nil && d.Retryable {

@@ -20,7 +20,7 @@ const (
 	// that account was read.
 	sharedFor = time.Minute
 
-	// noticePause is how often an instance looks for steps that no instance claims.
+	// noticePause is how often an instance checks for steps that no instance claims.
 	noticePause = time.Minute
 	// strandedAfter is how long a step must have been due, and its subject's window over,
 	// before a case is opened: much longer than an instance with the connection needs.
@@ -62,7 +62,7 @@ func (w *Worker) laneViews(lanes []string) []store.LaneView {
 	return out
 }
 
-// reportStranded looks from time to time for steps that no instance claims, and opens
+// reportStranded checks from time to time for steps that no instance claims, and opens
 // cases.
 func (w *Worker) reportStranded(ctx context.Context) {
 	if !w.strandedCheckedAt.IsZero() && time.Since(w.strandedCheckedAt) < noticePause {

@@ -12,7 +12,7 @@ import (
 const maxUnsure = 10_000
 
 // unsure remembers the changes of commits that may have happened, until a later commit of
-// the same rows shows whether they did. So an end is told once: by the commit that made it,
+// the same rows shows whether they did. So an end is logged once: by the commit that made it,
 // or by the first that finds it.
 type unsure struct {
 	mu    sync.Mutex

@@ -13,7 +13,7 @@ import (
 type DemoPerson struct {
 	ID   till.ID
 	Name string
-	Role till.Role // with the demo client, or with the house
+	Role till.Role // with the demo client, or with the installation
 }
 
 // demoPeople are who till dev shows around. They have no password: the only way
@@ -33,7 +33,7 @@ var demoPeople = []struct {
 
 const demoActor = "till dev"
 
-// OpenDemo makes the demo people, with roles in these clients and in the house,
+// OpenDemo makes the demo people, with roles in these clients and in the installation,
 // unless they are there, and returns the token that lets anybody on this
 // machine in as one of them while the process runs. Only till dev calls it.
 func (p *People) OpenDemo(ctx context.Context, clients ...till.ID) (string, error) {

@@ -12,11 +12,11 @@ import (
 	"till"
 )
 
-// A device token says that somebody has signed in with a login on a browser
-// before. It opens nothing. It gives the browser a count of failures of its own,
-// so that whoever tries out passwords keeps nobody waiting who has signed in here
-// before. It ends with the key that sealed it: who has an old key could write
-// endless ones, each with guesses of its own.
+// A device token says that somebody has signed in with a login on a browser before. It
+// opens nothing. It gives the browser a count of failures of its own, so that those who
+// guess passwords elsewhere delay nobody who has signed in here before. It ends with the
+// key that sealed it: who has an old key could write endless ones, each with guesses of its
+// own.
 const (
 	deviceLabel = "till devices v1"
 

@@ -9,7 +9,7 @@
 //     all instances, before the next request.
 //   - Limits on guessing are in the database, so they hold over all instances.
 //   - Each act and each refusal has an audit row: in the log of the client it is
-//     about, or in the house's.
+//     about, or in the installation's (till.House).
 //
 // It knows no HTTP and no page. The package console calls it, and so do the
 // commands of till person.

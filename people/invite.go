@@ -16,8 +16,8 @@ import (
 type Invitation struct {
 	ID         till.ID
 	Kind       InvitationKind
-	Client     till.ID // till.House: the house
-	ClientName string  // "" for the house
+	Client     till.ID // till.House: the installation
+	ClientName string  // "" for the installation
 	Role       till.Role
 	Name       string  // of the invited
 	Login      string  // "" lets the invited choose
@@ -50,9 +50,9 @@ func shownInvitation(i *store.Invitation) *Invitation {
 		Person: i.Person, InvitedBy: i.InvitedBy, CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt}
 }
 
-// Invite makes a link that gives a role with a client, or with the house if c is
+// Invite makes a link that gives a role with a client, or with the installation if c is
 // nil. The token is for /console/join/{token} and is shown this once. s needs
-// PeopleManage with the client (HousePeople with the house) and fresh proof.
+// PeopleManage with the client (HousePeople with the installation) and fresh proof.
 // login may be "": then the invited choose theirs. It refuses with NotAllowed,
 // ProofNeeded, NameInvalid, LoginInvalid, ValueInvalid, TooMany and
 // AlreadyMember.
@@ -61,7 +61,7 @@ func (p *People) Invite(ctx context.Context, s *Session, c *till.Client, role ti
 		return nil, "", err
 	}
 	if c != nil && s.RoleIn(c.ID) == "" && role != till.RoleOwner {
-		return nil, "", p.notAllowed(ctx, s, c, "person.invite", PeopleManage) // the house invites owners, who invite the rest
+		return nil, "", p.notAllowed(ctx, s, c, "person.invite", PeopleManage) // the installation's staff invite owners, who invite the rest
 	}
 	return p.InviteAs(ctx, s.Actor(), clientID(c), role, name, login)
 }
@@ -137,7 +137,7 @@ func checkRoom(ctx context.Context, tx *store.Tx, client till.ID, login string, 
 	return err
 }
 
-// Invitations returns the open invitations of a client, or of the house if c is
+// Invitations returns the open invitations of a client, or of the installation if c is
 // nil, newest first, at most MaxInvitations.
 func (p *People) Invitations(ctx context.Context, c *till.Client) (out []*Invitation, err error) {
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
@@ -249,7 +249,7 @@ func stillGiven(ctx context.Context, tx *store.Tx, inv *store.Invitation) (bool,
 	return inside || !isPerson, nil
 }
 
-// suspended reports whether a merchant is; the house never is.
+// suspended reports whether a merchant is; the installation never is.
 func suspended(ctx context.Context, tx *store.Tx, client till.ID) (bool, error) {
 	if client == till.House {
 		return false, nil
@@ -262,7 +262,7 @@ func suspended(ctx context.Context, tx *store.Tx, client till.ID) (bool, error) 
 }
 
 // mayInvite reports whether somebody with these roles may make a link like
-// this one: the house makes owners, who make the rest.
+// this one: the installation's staff make owners, who make the rest.
 func mayInvite(maker []till.Membership, inv *store.Invitation) bool {
 	if inv.Client == till.House {
 		return grantInHouse(maker, HousePeople)
@@ -273,8 +273,8 @@ func mayInvite(maker []till.Membership, inv *store.Invitation) bool {
 
 // Reset makes a link that lets a colleague back in with a new password or
 // passkey. Until it is spent, nothing changes. s needs PeopleManage with the
-// client (HousePeople with the house) and fresh proof, and may not reset
-// somebody who has a role that s could not give: of the house, or with another
+// client (HousePeople with the installation) and fresh proof, and may not reset
+// somebody who has a role that s could not give: of the installation, or with another
 // client.
 func (p *People) Reset(ctx context.Context, s *Session, c *till.Client, person till.ID) (*Invitation, string, error) {
 	if err := p.mayManage(ctx, s, c, "person.reset"); err != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // Limits on guessing. Those of a login, a device and a session are counts in the database,
-// so they hold over all instances. Those of an address are in memory and stand before the
-// database: who is refused by them has written nothing.
+// so they hold over all instances. Those of an address are in memory and are checked before
+// the database: who is refused by them has written nothing.
 const (
 	freeGuesses   = 5           // of a login, before the first pause
 	maxPause      = time.Minute // no lockout: an attacker could use it
@@ -72,7 +72,7 @@ func waitFirst(wait time.Duration) error {
 	return &Refusal{Code: WaitFirst, Wait: wait.Truncate(time.Second) + time.Second}
 }
 
-// count counts a guess in the database. Who has to wait is told so by a read.
+// count counts a guess in the database. That somebody has to wait is found by a read.
 func (p *People) count(ctx context.Context, name [32]byte) error {
 	err := p.c.Store.View(ctx, func(tx *store.Tx) error {
 		g, err := tx.Guesses(ctx, name)

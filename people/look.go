@@ -6,7 +6,7 @@ import (
 	"till"
 )
 
-// look is who looked into whom on which day of UTC. What was written once is
+// look is who viewed whom on which day of UTC. What was written once is
 // remembered, so that not each page writes.
 type look struct{ person, client till.ID }
 

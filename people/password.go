@@ -194,7 +194,7 @@ func checkPassword(password, login, name string) error {
 }
 
 // onlyLetters returns the letters of a text, with the digits and signs that
-// people write in place of letters read as these, unless they stand at an end.
+// people write in place of letters read as these, unless they are at an end.
 func onlyLetters(text string) string {
 	text = strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && r != '@' && r != '$' })
 	var b strings.Builder

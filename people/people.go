@@ -28,7 +28,7 @@ type Config struct {
 	// Passkeys are bound to it. "" leaves passkeys unused.
 	Origin string
 
-	// HouseNetworks bound where the house's people may sign in from; none
+	// HouseNetworks bound where the installation's staff may sign in from; none
 	// means anywhere.
 	HouseNetworks []netip.Prefix
 
@@ -121,7 +121,7 @@ func (p *People) now() till.Time { return p.c.Now() }
 func (p *People) Origin() string { return p.c.Origin }
 
 // entry is one audit row to write. Client is the log; the zero one is the
-// house's.
+// installation's.
 type entry struct {
 	client  till.ID
 	actor   string
@@ -136,7 +136,7 @@ const markWindow = time.Hour
 // commit runs f in one transaction and writes the audit rows that it returns,
 // with the heads of these logs locked first, whatever f locks after them. f may
 // run more than once. If nobody knows whether COMMIT happened, a mark in the
-// transaction tells.
+// transaction says.
 func (p *People) commit(ctx context.Context, logs []till.ID, f func(tx *store.Tx) ([]entry, error)) error {
 	var mark [32]byte
 	rand.Read(mark[:])
@@ -199,7 +199,7 @@ func writeAudit(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head
 }
 
 // logsOf returns the logs that say what a person did with their own access:
-// those of the clients they have roles with, or the house's if there is none.
+// those of the clients they have roles with, or the installation's if there is none.
 func logsOf(memberships []till.Membership) []till.ID {
 	if len(memberships) == 0 {
 		return []till.ID{till.House}
@@ -221,7 +221,7 @@ func inEach(logs []till.ID, e entry) []entry {
 	return out
 }
 
-// clientID returns a client's id, the house's for nil.
+// clientID returns a client's id, till.House for nil.
 func clientID(c *till.Client) till.ID {
 	if c == nil {
 		return till.House

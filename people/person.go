@@ -12,7 +12,7 @@ import (
 	"till/store"
 )
 
-// Colleague is a person with the role they have where one looks.
+// Colleague is a person with their role in one place.
 type Colleague struct {
 	Person   till.Person
 	Role     till.Role
@@ -21,7 +21,7 @@ type Colleague struct {
 
 // How many there may be.
 const (
-	MaxColleagues  = 500 // people of one client, or of the house
+	MaxColleagues  = 500 // people of one client, or of the installation
 	MaxMemberships = 20  // roles of one person
 )
 
@@ -84,7 +84,7 @@ func (p *People) Any(ctx context.Context) (there bool, err error) {
 	return there, err
 }
 
-// Colleagues returns the people of a client, or of the house if c is nil, by
+// Colleagues returns the people of a client, or of the installation if c is nil, by
 // name, at most MaxColleagues.
 func (p *People) Colleagues(ctx context.Context, c *till.Client) (out []*Colleague, err error) {
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
@@ -99,7 +99,7 @@ func (p *People) Colleagues(ctx context.Context, c *till.Client) (out []*Colleag
 }
 
 // Clients returns the clients that a person has a role with, by name, at most
-// MaxMemberships. A house role that looks into merchants adds none: account
+// MaxMemberships. A role of the installation that may view merchants adds none: account
 // lists them all.
 func (p *People) Clients(ctx context.Context, s *Session) (out []*till.Client, err error) {
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
@@ -110,7 +110,7 @@ func (p *People) Clients(ctx context.Context, s *Session) (out []*till.Client, e
 }
 
 // mayManage refuses somebody who may not manage the people of a client, or of
-// the house if c is nil, and writes that down; and somebody whose proof is not
+// the installation if c is nil, and writes that down; and somebody whose proof is not
 // fresh.
 func (p *People) mayManage(ctx context.Context, s *Session, c *till.Client, action string) error {
 	need, may := HousePeople, false
@@ -162,9 +162,9 @@ func colleague(ctx context.Context, tx *store.Tx, client, id till.ID) (*store.Pe
 	return nil, "", refuse(PersonUnknown)
 }
 
-// SetRole gives a colleague another role, or takes the role away if role is "".
+// SetRole gives a colleague another role, or removes the role if role is "".
 // It ends their sessions. s needs PeopleManage with the client (HousePeople
-// with the house) and fresh proof, and cannot be the colleague.
+// with the installation) and fresh proof, and cannot be the colleague.
 func (p *People) SetRole(ctx context.Context, s *Session, c *till.Client, person till.ID, role till.Role) error {
 	if err := p.mayManage(ctx, s, c, "role.set"); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (p *People) SetRole(ctx context.Context, s *Session, c *till.Client, person
 	case person == s.Person.ID:
 		return refuse(NotYourself)
 	case c != nil && s.RoleIn(c.ID) == "" && role != "" && role != till.RoleOwner:
-		return p.notAllowed(ctx, s, c, "role.set", PeopleManage) // the house makes owners, who make the rest
+		return p.notAllowed(ctx, s, c, "role.set", PeopleManage) // the installation's staff make owners, who make the rest
 	}
 	return p.SetRoleAs(ctx, s.Actor(), clientID(c), person, role)
 }
@@ -210,7 +210,7 @@ func (p *People) SetRoleAs(ctx context.Context, actor string, client, person til
 
 // SetDisabled keeps a person from signing in anywhere, or lets them in again,
 // and ends their sessions. s needs HousePeople and fresh proof. A merchant's
-// owner takes the role away instead.
+// owner removes the role instead.
 func (p *People) SetDisabled(ctx context.Context, s *Session, person till.ID, disabled bool) error {
 	if err := p.mayManage(ctx, s, nil, "person.disable"); err != nil {
 		return err
@@ -317,7 +317,7 @@ type Act struct {
 	Detail  string // never a secret, never a whole phone number
 }
 
-// NoteAct appends to the audit log of a client, or of the house if c is nil, in
+// NoteAct appends to the audit log of a client, or of the installation if c is nil, in
 // a commit of its own: for reveals, exports and refused pages. An act that
 // changes something writes its row in its own commit.
 func (p *People) NoteAct(ctx context.Context, s *Session, c *till.Client, a Act) error {
@@ -327,8 +327,8 @@ func (p *People) NoteAct(ctx context.Context, s *Session, c *till.Client, a Act)
 	})
 }
 
-// NoteLook appends the one row a day which says that a person of the house looks
-// into a merchant; further calls of the same UTC day do nothing.
+// NoteLook appends the one row a day which says that one of the installation's staff
+// viewed a merchant; further calls of the same UTC day do nothing.
 func (p *People) NoteLook(ctx context.Context, s *Session, c *till.Client) error {
 	if p.looked(s.Person.ID, c.ID) {
 		return nil

@@ -19,12 +19,12 @@ type RefusalCode string
 
 // The refusals.
 const (
-	WrongCredentials RefusalCode = "wrong_credentials" // login or password; which one is not told
+	WrongCredentials RefusalCode = "wrong_credentials" // login or password; which one is not shown
 	WrongCode        RefusalCode = "wrong_code"        // neither the TOTP code nor a recovery code, or it was used
 	WrongPassword    RefusalCode = "wrong_password"    // of somebody who is signed in
 	WaitFirst        RefusalCode = "wait_first"        // too many failures; see Wait
 	Busy             RefusalCode = "busy"              // too many passwords are being checked; try again
-	NotFromHere      RefusalCode = "not_from_here"     // the house signs in from its own networks only
+	NotFromHere      RefusalCode = "not_from_here"     // the installation's staff sign in from its own networks only
 	SessionOver      RefusalCode = "session_over"      // sign in (again)
 	StepOver         RefusalCode = "step_over"         // a form of several steps took too long, or was used already; begin again
 	ProofNeeded      RefusalCode = "proof_needed"      // fresh proof is missing or older than ProofWindow
@@ -70,7 +70,7 @@ func RefusalOf(err error) *Refusal {
 
 func refuse(code RefusalCode) error { return &Refusal{Code: code} }
 
-// RefusalCodes lists every refusal, for whoever has words for each.
+// RefusalCodes lists every refusal, for packages that have words for each.
 var RefusalCodes = []RefusalCode{
 	WrongCredentials, WrongCode, WrongPassword, WaitFirst, Busy, NotFromHere,
 	SessionOver, StepOver, ProofNeeded, FactorNeeded, NotAllowed, NotYourself,

@@ -6,12 +6,12 @@ import (
 	"till"
 )
 
-// Permission is something that a role may do, in one merchant or in the house.
+// Permission is something that a role may do, in one merchant or in the installation.
 type Permission string
 
 // The permissions of a merchant's staff.
 const (
-	Member         Permission = ""                // any membership, or a look of the house
+	Member         Permission = ""                // any membership, or the right of the installation's staff to view it
 	PaymentsSee    Permission = "payments.see"    // lists, one payment, its timeline
 	Collect        Permission = "collect"         // ask a customer at the counter, receipts
 	PhonesSee      Permission = "phones.see"      // a whole phone number, audited
@@ -31,7 +31,7 @@ const (
 	SandboxUse     Permission = "sandbox.use"     // handset and shop, test merchants only
 )
 
-// The permissions of the house.
+// The permissions of the installation's staff.
 const (
 	ClientsLook       Permission = "house.clients.look"       // into every merchant, with one audit row a day
 	ClientsManage     Permission = "house.clients.manage"     // make merchants, methods, suspend, invite an owner
@@ -50,7 +50,7 @@ const (
 	OperatorsSee      Permission = "house.operators.see"      // who answers, since when
 	OperatorsCheck    Permission = "house.operators.check"    // credentials of a connection
 	VerifyRun         Permission = "house.verify.run"         // run verify, see its report
-	HousePeople       Permission = "house.people.manage"      // people of the house
+	HousePeople       Permission = "house.people.manage"      // the installation's staff
 	HouseAudit        Permission = "house.audit.see"          // the audit logs of all
 )
 
@@ -76,12 +76,12 @@ type Rule struct {
 	Fresh      bool                // the act needs fresh proof
 	Grants     map[till.Role]Grant // a role that is not here has None
 
-	// Look is the house permission that gives this merchant permission to
-	// the house's people, in every merchant; "" means that none does.
+	// Look is the installation's permission that gives its staff this merchant permission,
+	// in every merchant; "" means that none does.
 	Look Permission
 }
 
-// OfHouse reports whether the rule is about the house.
+// OfHouse reports whether the rule is about the installation.
 func (r *Rule) OfHouse() bool {
 	_, house := houseRules[r.Permission]
 	return house
@@ -105,7 +105,7 @@ const (
 	admin, finance, support, engineer, auditor    = till.RoleAdmin, till.RoleFinance, till.RoleSupport, till.RoleEngineer, till.RoleAuditor
 )
 
-// StaffRules is what a merchant's staff may; HouseRules what the house's people
+// StaffRules is what a merchant's staff may; HouseRules what the installation's staff
 // may. The page of roles and the tests are made from them.
 var StaffRules = []Rule{
 	{Permission: PaymentsSee, Grants: with(full(owner, accountant, developer, viewer), cashier, Recent), Look: ClientsLook},
@@ -162,7 +162,7 @@ func byPermission(rules []Rule) map[Permission]*Rule {
 
 // ByKeys reports whether a role does not have a permission itself and still gives
 // what it is about to programs, by keys and endpoints that its people make: the API
-// and webhooks tell whole phone numbers, wallets and payouts. The page of roles
+// and webhooks show whole phone numbers, wallets and payouts. The page of roles
 // says so.
 func ByKeys(p Permission, r till.Role) bool {
 	if p != PhonesSee && p != WalletsSee {
@@ -181,7 +181,7 @@ func RuleOf(p Permission) *Rule {
 }
 
 // grantIn returns what memberships give in one merchant. A role of the
-// merchant counts, and a role of the house by the rule's Look.
+// merchant counts, and a role of the installation by the rule's Look.
 func grantIn(memberships []till.Membership, client till.ID, mode till.Mode, p Permission) Grant {
 	rule := staffRules[p]
 	best := None
@@ -206,8 +206,8 @@ func grantIn(memberships []till.Membership, client till.ID, mode till.Mode, p Pe
 	return best
 }
 
-// grantInHouse reports whether a role of the house gives a permission of the
-// house; Member is any role of the house.
+// grantInHouse reports whether a role of the installation gives one of its
+// permissions; Member is any such role.
 func grantInHouse(memberships []till.Membership, p Permission) bool {
 	rule := houseRules[p]
 	for _, m := range memberships {

@@ -19,7 +19,7 @@ import (
 type Session struct {
 	ID          till.ID // for lists, not the secret
 	Person      till.Person
-	Memberships []till.Membership // by client; the house first
+	Memberships []till.Membership // by client; the installation first
 	StartedAt   till.Time
 	SeenAt      till.Time // kept to the minute
 	ExpiresAt   till.Time // at the latest
@@ -36,7 +36,7 @@ type Session struct {
 }
 
 // May returns how far the person may do something in a merchant, None if not
-// at all. Member is any role there, or a house role that looks into merchants.
+// at all. Member is any role there, or a role of the installation that may view merchants.
 func (s *Session) May(c *till.Client, p Permission) Grant {
 	if s.FactorMissing {
 		return None
@@ -44,13 +44,13 @@ func (s *Session) May(c *till.Client, p Permission) Grant {
 	return grantIn(s.Memberships, c.ID, c.Mode, p)
 }
 
-// MayHouse reports whether the person may do something in the house. Member
-// is any role of the house.
+// MayHouse reports whether the person may do something in the installation. Member
+// is any role there.
 func (s *Session) MayHouse(p Permission) bool {
 	return !s.FactorMissing && grantInHouse(s.Memberships, p)
 }
 
-// RoleIn returns the person's own role with a client, or with the house if it
+// RoleIn returns the person's own role with a client, or with the installation if it
 // is till.House; "" if there is none.
 func (s *Session) RoleIn(client till.ID) till.Role {
 	for _, m := range s.Memberships {
@@ -61,7 +61,7 @@ func (s *Session) RoleIn(client till.ID) till.Role {
 	return ""
 }
 
-// Looks reports whether the person sees a merchant by a role of the house and
+// Looks reports whether the person sees a merchant by a role of the installation and
 // none of the merchant's: pages show a banner, and NoteLook is called.
 func (s *Session) Looks(client till.ID) bool {
 	return s.RoleIn(client) == "" && s.MayHouse(ClientsLook)
@@ -107,7 +107,7 @@ const (
 
 // Session returns who a cookie's token belongs to, and moves the idle time on
 // unless the visit is quiet.
-// It refuses with SessionOver, or NotFromHere for a person of the house outside
+// It refuses with SessionOver, or NotFromHere for one of the installation's staff outside
 // of its networks.
 func (p *People) Session(ctx context.Context, v Visit, token string) (*Session, error) {
 	if len(token) != tokenLength {
@@ -350,7 +350,7 @@ func (p *People) EndOthers(ctx context.Context, s *Session) error {
 }
 
 // EndSessionsOf ends one session of a colleague, or all if id is zero. s needs
-// PeopleManage with the client (HousePeople with the house) and fresh proof.
+// PeopleManage with the client (HousePeople with the installation) and fresh proof.
 func (p *People) EndSessionsOf(ctx context.Context, s *Session, c *till.Client, person, id till.ID) error {
 	if err := p.mayManage(ctx, s, c, "session.end"); err != nil {
 		return err

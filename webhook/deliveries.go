@@ -49,7 +49,7 @@ func (f *DeliveryFilter) resolve(ctx context.Context, tx *store.Tx, e *store.End
 	if f.From.IsZero() {
 		return 0, nil
 	}
-	// A test stands at the event before it, which may be older.
+	// A test has the place of the event before it, which may be older.
 	return tx.EventBefore(ctx, e.ClientID, f.From)
 }
 
@@ -108,7 +108,7 @@ func listRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, ranges []*s
 	if err != nil {
 		return nil, err
 	}
-	first := max(from, 1) // a test may stand at 0, where no event is
+	first := max(from, 1) // a test may have place 0, where no event is
 	events, err := tx.Events(ctx, e.ClientID, first-1, int(to-first+1))
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func DeliveriesOf(ctx context.Context, tx *store.Tx, client till.ID, events []*t
 }
 
 // DeliveriesAt returns what became of one event at an endpoint, every delivery of it. A
-// test stands at the event that was the last when it was asked for.
+// test is at the event that was the last when it was asked for.
 func DeliveriesAt(ctx context.Context, tx *store.Tx, e *store.Endpoint, sequence int64) ([]*DeliveryView, error) {
 	ranges, err := tx.OpenRangesOf(ctx, e.ClientID, MaxEndpoints*(maxLogRanges+maxReplays))
 	if err != nil {

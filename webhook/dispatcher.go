@@ -239,7 +239,7 @@ func (d *Dispatcher) dispatchClients(ctx context.Context, clients []till.ID) {
 		return
 	}
 	due, err := d.dueOf(ctx, slices.Collect(maps.Keys(stale)), ours, now)
-	if err != nil && d.c.Store.Distributed() { // a node that is away must not hide the others' clients
+	if err != nil && d.c.Store.Distributed() { // an unreachable node must not hide the others' clients
 		d.c.Store.NoteSilence(ctx) // so that those of a silent node are left out
 		for c := range stale {
 			some, err := d.dueOf(ctx, []till.ID{c}, ours, now)
@@ -259,7 +259,7 @@ func (d *Dispatcher) dispatchClients(ctx context.Context, clients []till.ID) {
 // dueOf returns the endpoints of clients that have something to send. Those of ours had a
 // running worker when the hint came.
 func (d *Dispatcher) dueOf(ctx context.Context, clients []till.ID, ours map[store.Ref]bool, now time.Time) (due []*store.Endpoint, err error) {
-	// Of a node that is away the sweep finds what is due, when the node is back.
+	// On an unreachable node, the sweep finds what is due, when the node is back.
 	clients = slices.DeleteFunc(clients, func(c till.ID) bool { return d.c.Store.CheckNode(ctx, c) != nil })
 	err = d.c.Store.View(d.c.Store.Brief(ctx), func(tx *store.Tx) error {
 		due = nil

@@ -9,8 +9,8 @@ import (
 	"till/store"
 )
 
-// observe tells the meter, the log and the trace of an attempt that has ended. All fields of
-// the line are always there; a golden test holds the list. Line and span name the host of
+// observe reports an attempt that has ended to the meter, the log and the trace. All fields
+// of the line are always there; a golden test holds the list. Line and span name the host of
 // the endpoint only: a path may hold a secret. An attempt that failed is trouble: from then
 // on all spans of the subject are sent.
 func (s *chunkSend) observe(it *chunkItem, a Response, began till.Time) {

@@ -61,7 +61,7 @@ func (s *Endpoints) SignatureOf(e *store.Endpoint, event till.ID, sentAt till.Ti
 }
 
 // DisableAsFailing does at once what five days of failures do: it takes the endpoint
-// out of service, tells its client and opens a case. It is for test clients.
+// out of service, notifies its client and opens a case. It is for test clients.
 func (s *Endpoints) DisableAsFailing(ctx context.Context, client, id till.ID, actor string) (*store.Endpoint, error) {
 	var e *store.Endpoint
 	err := s.auditedEndpoint(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, h *store.Head, at till.Time) (auditEntry, error) {

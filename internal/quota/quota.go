@@ -45,7 +45,7 @@ func (q *Quota) Take(client till.ID, n int64) error {
 }
 
 // TakeSome takes up to most bytes for a client and returns how many: at most a
-// quarter of what is left, so that whoever comes next finds some too.
+// quarter of what is left, to leave room for the next caller.
 func (q *Quota) TakeSome(client till.ID, most int64) int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
