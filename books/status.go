@@ -23,7 +23,7 @@ type Status struct {
 	Restores  []*store.Restore
 	Instances []*store.Instance // of the last hour
 
-	Made                    till.Time                                // when the installation was
+	Made                    till.Time                                // when the installation was; zero: not yet
 	Backups                 map[store.BackupKind]*store.BackupResult // of SQLite
 	Shared                  bool                                     // PostgreSQL
 	Archived, ArchiveFailed till.Time
@@ -173,10 +173,13 @@ func (s *Status) readBackups(ctx context.Context, tx *store.Tx) (err error) {
 		return err
 	}
 	made, err := tx.Installation(ctx)
-	if err != nil || made == nil {
+	if err != nil {
 		return err
 	}
-	s.Made, s.Backups = made.CreatedAt, map[store.BackupKind]*store.BackupResult{}
+	if made != nil {
+		s.Made = made.CreatedAt
+	}
+	s.Backups = map[store.BackupKind]*store.BackupResult{}
 	for _, kind := range []store.BackupKind{store.KindBackup, store.KindDrill} {
 		r, err := tx.BackupResult(ctx, kind)
 		if err != nil {

@@ -274,7 +274,7 @@ func unprovenTrouble(s *Status) string {
 // one has some time until its first.
 func (s *Status) backupTrouble(kind store.BackupKind, most time.Duration) string {
 	r := s.Backups[kind]
-	if r == nil || s.Live.Clients == 0 {
+	if r == nil || s.Made.IsZero() || s.Live.Clients == 0 {
 		return ""
 	}
 	since := r.EndedAt

@@ -2,6 +2,7 @@ package upkeep
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,9 +40,10 @@ func NewGaugesTurn(s *store.Store) Turn {
 
 // gaugeReader collects gauges from one snapshot.
 type gaugeReader struct {
-	ctx context.Context
-	tx  *store.Tx
-	all []Gauge
+	ctx    context.Context
+	tx     *store.Tx
+	status *books.Status
+	all    []Gauge
 }
 
 func (g *gaugeReader) add(name string, value float64, labels ...string) {
@@ -58,15 +60,24 @@ func (g *gaugeReader) age(t till.Time) float64 {
 
 // ReadGauges reads the numbers about money. They are for alarms; Verify is for books.
 func ReadGauges(ctx context.Context, tx *store.Tx) ([]Gauge, error) {
-	g := &gaugeReader{ctx: ctx, tx: tx}
+	status, err := books.StatusOf(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	g := &gaugeReader{ctx: ctx, tx: tx, status: status}
 	for _, read := range []func() error{
 		func() error { return g.open(till.SubjectPayment) }, func() error { return g.open(till.SubjectPayout) },
-		g.steps, g.wallets, g.suspense, g.cases, g.strays, g.lags, g.endpoints, g.holds, g.instances, g.statements, g.verifications, g.backups, g.troubles,
+		g.steps, g.wallets, g.suspense, g.cases, g.lags, g.endpoints, g.statements, g.verifications,
 	} {
 		if err := read(); err != nil {
 			return nil, err
 		}
 	}
+	g.strays()
+	g.holds()
+	g.instances()
+	g.backups()
+	g.troubles()
 	g.add("gauges_timestamp_seconds", unixSeconds(tx.Now()))
 	return g.all, nil
 }
@@ -126,15 +137,8 @@ func (g *gaugeReader) suspense() error {
 	return err
 }
 
-// maxCasesRead is how many open cases are counted.
-const maxCasesRead = 100_000
-
 func (g *gaugeReader) cases() error {
-	kinds, err := g.tx.OpenKinds(g.ctx, maxCasesRead)
-	if err != nil {
-		return err
-	}
-	for _, k := range kinds {
+	for _, k := range slices.Concat(g.status.Live.Cases, g.status.Test.Cases) {
 		g.add("cases_open", float64(k.Count), string(k.Mode), k.Kind)
 		g.add("case_oldest_seconds", g.age(k.Oldest), string(k.Mode), k.Kind)
 	}
@@ -152,10 +156,9 @@ func (g *gaugeReader) cases() error {
 	return err
 }
 
-func (g *gaugeReader) strays() error {
-	sums, err := g.tx.StraySums(g.ctx)
+func (g *gaugeReader) strays() {
 	counts := map[[2]string]int64{}
-	for _, s := range sums {
+	for _, s := range slices.Concat(g.status.Live.Strays, g.status.Test.Strays) {
 		if s.Direction == "" {
 			s.Direction = "unknown"
 		}
@@ -167,7 +170,6 @@ func (g *gaugeReader) strays() error {
 	for k, n := range counts {
 		g.add("strays_open", float64(n), k[0], k[1])
 	}
-	return err
 }
 
 func (g *gaugeReader) lags() error {
@@ -196,32 +198,25 @@ func (g *gaugeReader) endpoints() error {
 	return err
 }
 
-func (g *gaugeReader) holds() error {
-	every, err := g.tx.HoldsOf(g.ctx, []till.ID{store.EveryClient})
-	if err != nil {
-		return err
-	}
+func (g *gaugeReader) holds() {
 	held := 0.0
-	if len(every[store.EveryClient]) > 0 {
+	if g.status.AllHeld() {
 		held = 1
 	}
 	g.add("payouts_held", held)
-	restores, err := g.tx.OpenRestores(g.ctx)
 	since := 0.0
-	if len(restores) > 0 {
+	if restores := g.status.Restores; len(restores) > 0 {
 		since = unixSeconds(restores[0].At)
 	}
 	g.add("restored_timestamp_seconds", since)
-	return err
 }
 
 // seenWithin is how recent an instance's pulse must be for it to count as running.
 const seenWithin = time.Minute
 
-func (g *gaugeReader) instances() error {
-	all, err := g.tx.Instances(g.ctx)
+func (g *gaugeReader) instances() {
 	versions := map[string]float64{}
-	for _, i := range all {
+	for _, i := range g.status.Instances {
 		if g.tx.Now().Sub(i.SeenAt) < seenWithin {
 			versions[i.Version]++
 		}
@@ -229,7 +224,6 @@ func (g *gaugeReader) instances() error {
 	for version, n := range versions {
 		g.add("instances", n, version)
 	}
-	return err
 }
 
 // statements tells what the comparisons of operators' statements have left.
@@ -261,29 +255,24 @@ func (g *gaugeReader) verifications() error {
 	}
 	g.add("verify_timestamp_seconds", unixSeconds(sound), "sound")
 	g.add("verify_timestamp_seconds", unixSeconds(broken), "broken")
-	last, err := g.tx.LastVerification(g.ctx)
 	problems := int64(0)
-	if last != nil {
+	if last := g.status.Verified; last != nil {
 		problems = last.Problems
 	}
 	g.add("verify_problems", float64(problems))
-	return err
+	return nil
 }
 
 // backups tells when the last backup and the last drill ended. PostgreSQL is saved by its
 // own tools; of them Till sees whether the server archives its log.
-func (g *gaugeReader) backups() error {
-	if g.tx.Shared() {
-		ok, failed, err := g.tx.Archived(g.ctx)
-		g.add("archive_timestamp_seconds", unixSeconds(ok), "ok")
-		g.add("archive_timestamp_seconds", unixSeconds(failed), "failed")
-		return err
+func (g *gaugeReader) backups() {
+	if g.status.Shared {
+		g.add("archive_timestamp_seconds", unixSeconds(g.status.Archived), "ok")
+		g.add("archive_timestamp_seconds", unixSeconds(g.status.ArchiveFailed), "failed")
+		return
 	}
 	for _, kind := range []store.BackupKind{store.KindBackup, store.KindDrill} {
-		r, err := g.tx.BackupResult(g.ctx, kind)
-		if err != nil {
-			return err
-		}
+		r := g.status.Backups[kind]
 		if r == nil {
 			r = &store.BackupResult{}
 		}
@@ -294,23 +283,17 @@ func (g *gaugeReader) backups() error {
 			g.add("backup_seconds", float64(r.TookMS)/1000)
 		}
 	}
-	return nil
 }
 
 // troubles says of each trouble whether it is there.
-func (g *gaugeReader) troubles() error {
-	s, err := books.StatusOf(g.ctx, g.tx)
-	if err != nil {
-		return err
-	}
+func (g *gaugeReader) troubles() {
 	there := map[books.TroubleName]float64{}
-	for _, t := range s.Troubles() {
+	for _, t := range g.status.Troubles() {
 		there[t.Name] = 1
 	}
 	for _, name := range books.TroubleNames() {
 		g.add("trouble", there[name], string(name))
 	}
-	return nil
 }
 
 // EncodeGauges writes gauges as the result of a turn.
