@@ -277,7 +277,8 @@ func TestAnAnswerThatAlwaysFindsTheDatabaseAwayIsSetAside(t *testing.T) {
 			beside := w.create("0017").ID
 			time.Sleep(5 * time.Second)
 			if p := w.payment(beside); p.Status != till.Success {
-				t.Fatalf("a payment beside it is %s", p.Status)
+				t.Errorf("a payment beside it is %s", p.Status)
+				break // the database has to come back, or the story never ends
 			}
 		}
 		if sorted(w.cases(id)) != "overdue "+engine.CaseQuarantined { // its window is over by now
