@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// personMark stands before the name of a person in the audit log, so that no
+// personMark comes before the name of a person in the audit log, so that no
 // name can be taken for the engine, a key ("api:…") or a command ("cli:…").
-// People of an installation will have ids, which stand before their names.
+// People of an installation will have ids, which come before their names.
 const personMark = "person:"
 
 // MaxName is the longest name of a person, in characters.

@@ -40,7 +40,7 @@ type Profile struct {
 	Name        string // on pages and receipts; "": the client's own
 	Zone        string // an IANA time zone, in which its days begin and end
 	Country     string // ISO 3166-1 alpha-2, for local phone numbers; "" if it has none
-	Language    string // of receipts: "en" or "fr"; "": that of whoever prints
+	Language    string // of receipts: "en" or "fr"; "": that of the person who prints
 	ReceiptHead string // lines above a receipt
 	ReceiptFoot string // lines below it
 }

@@ -59,7 +59,7 @@
 //	Counter       a count per hour, day, month or in total, made from tallies
 //	Sum           what the rows of a tally or counter add up to
 //	Audit log     who did what, per client, in a chain of hashes
-//	Case          something that a person has to look at
+//	Case          something that a person has to check
 //	Journal       a sealed record of each create outside of the database, for a restore
 //	Level         which new things may be written, so that the release before can still read all
 //	Stray         money that names us and matches no subject
@@ -72,9 +72,9 @@
 // People:
 //
 //	Person        somebody who signs in to the console
-//	House         whoever runs the installation; its own client id is zero
-//	Role          what a person is for a client or for the house
-//	Membership    a person's role with one client, or with the house
+//	House         the operator of this installation; its own client id is zero
+//	Role          what a person is for a client or for the installation
+//	Membership    a person's role with one client, or with the installation
 //	Invitation    a link that gives a role, or lets a person back in
 //	Session       a person who is signed in, on one device
 //	Desk payment  a payment that a person asks for at the counter

@@ -36,7 +36,7 @@ const (
 	EndpointTest     EventKind = "webhook_endpoint.test"     // asked for by hand; never in the log
 )
 
-// EventKinds are the kinds that an endpoint can be told about. Some of them
+// EventKinds are the kinds that an endpoint can be notified of. Some of them
 // do not happen yet; who names them now need not come back.
 var EventKinds = []EventKind{
 	PaymentPending, PaymentProcessing, PaymentSuccess, PaymentFailed, PaymentExpired, PaymentLateSuccess, PaymentReversed, PaymentUpdated,
@@ -46,7 +46,7 @@ var EventKinds = []EventKind{
 	EndpointDisabled,
 }
 
-// Subscribed reports whether the endpoint is told about events of a kind.
+// Subscribed reports whether the endpoint is notified of events of a kind.
 func (e *Endpoint) Subscribed(k EventKind) bool {
 	return e.Events == nil || slices.Contains(e.Events, k)
 }
@@ -108,7 +108,7 @@ func (e *Endpoint) AppendJSON(b []byte) []byte {
 // AllEvents stands for every kind of event, also those to come.
 const AllEvents = "*"
 
-// Kinds returns the kinds that the endpoint is told about, as clients write
+// Kinds returns the kinds that the endpoint is notified of, as clients write
 // them.
 func (e *Endpoint) Kinds() []string {
 	if e.Events == nil {

@@ -14,9 +14,9 @@ type Code string
 const (
 	CodeMalformedBody        Code = "malformed_body"             // the body is not the JSON we read
 	CodeInvalidParameter     Code = "invalid_parameter"          // a query parameter is unknown or ill-formed
-	CodeKeyInURL             Code = "key_in_url"                 // an API key stands in the URL, where logs keep it
+	CodeKeyInURL             Code = "key_in_url"                 // an API key is in the URL, where logs keep it
 	CodeMissingKey           Code = "missing_api_key"            // no X-Api-Key header
-	CodeInvalidKey           Code = "invalid_api_key"            // unknown, revoked or expired; which one is not told
+	CodeInvalidKey           Code = "invalid_api_key"            // unknown, revoked or expired; which one is not shown
 	CodeInsufficientScope    Code = "insufficient_scope"         // the key is good but not for this
 	CodeClientSuspended      Code = "client_suspended"           // the client may not use the service now
 	CodePaymentNotFound      Code = "payment_not_found"          // no such payment of this client
@@ -41,7 +41,7 @@ const (
 	CodeKeyReused            Code = "idempotency_key_reused"     // the key belongs to another body
 	CodeRateLimited          Code = "rate_limited"               // slow down
 	CodeMethodUnavailable    Code = "method_unavailable"         // the method is closed just now
-	CodeServiceUnavailable   Code = "service_unavailable"        // the database is away or a queue is full
+	CodeServiceUnavailable   Code = "service_unavailable"        // the database is unreachable or a queue is full
 	CodeInternal             Code = "internal_error"             // ours; safe to retry with the same key
 )
 

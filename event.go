@@ -1,6 +1,6 @@
 package till
 
-// EventKind names what an event tells.
+// EventKind names what an event reports.
 type EventKind string
 
 // The kinds of payment events.
@@ -15,9 +15,9 @@ const (
 	PaymentUpdated     EventKind = "payment.updated"      // its receipt came after the money; the status stays
 )
 
-// The kinds that tell of a person's attention; the status stays.
+// The kinds about a person's attention; the status stays.
 const (
-	PaymentNeedsAttention EventKind = "payment.needs_attention" // a person has to look at it
+	PaymentNeedsAttention EventKind = "payment.needs_attention" // a person has to check it
 	PaymentAttentionEnded EventKind = "payment.attention_ended" // nobody has to any more, and it goes on
 	PayoutNeedsAttention  EventKind = "payout.needs_attention"
 	PayoutAttentionEnded  EventKind = "payout.attention_ended"

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// APIVersion is the revision of the interface. Every answer tells it, and
-// every event.
+// APIVersion is the revision of the interface. It is in every answer and
+// in every event.
 const APIVersion = "1.1"
 
 // Subject returns what the event is about: the word before the dot of its
@@ -16,7 +16,7 @@ func (k EventKind) Subject() string {
 	return subject
 }
 
-// Scope returns what a key must be allowed to be told such events.
+// Scope returns what a key must be allowed to read such events.
 func (k EventKind) Scope() Scope {
 	switch k.Subject() {
 	case "payment":

@@ -12,7 +12,7 @@ import (
 // ID is a UUID in its 16 bytes. Ids that the service makes are UUIDv7 whose
 // first bits hold the creation time to the microsecond, so that within one
 // client the order of ids is the order of creation times, exactly, and one
-// index serves both look-ups and lists.
+// index serves both lookups and lists.
 type ID [16]byte
 
 // ErrBadID says that a text is not a canonical UUID.

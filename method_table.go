@@ -8,7 +8,7 @@ import "strings"
 // ([[method]]), so that a new country needs no new program.
 //
 // A method is listed with its markets, a country and currency each. Behind them
-// may stand, in brackets, what is special: "test", the sandbox serves it; "whole",
+// may be, in brackets, what is special: "test", the sandbox serves it; "whole",
 // the operator moves whole units only, although the currency has decimals.
 var methodTable = []*Method{
 	method("mtn_momo", "MTN MoMo",

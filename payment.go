@@ -112,7 +112,7 @@ const (
 	Waiting        ResolutionState = "waiting"         // the customer's time is running
 	Querying       ResolutionState = "querying"        // the outcome is unclear; the operator is being asked
 	Confirmed      ResolutionState = "confirmed"       // final, on the operator's word or because it was never sent
-	NeedsAttention ResolutionState = "needs_attention" // a person looks at it; it is still asked about
+	NeedsAttention ResolutionState = "needs_attention" // a person checks it; it is still asked about
 )
 
 // Resolution is the service's own work on a payment, shown to the client so
@@ -155,7 +155,7 @@ type Payment struct {
 	ApprovalWindow time.Duration // ExpiresAt was CreatedAt plus this at creation
 
 	// What became of the money after the end; the status stays. Both are the times
-	// of the events that tell it, and zero while there is none.
+	// of the events that report it, and zero while there is none.
 	LateSuccessAt Time // it came after the payment had failed or expired
 	ReversedAt    Time // the operator took it back
 
@@ -186,7 +186,7 @@ func (p *Payment) AsCreated() *Payment {
 }
 
 // NewResolutionState derives the state that clients see: attention is that a
-// person must look, unclear that the operator's answer is missing or overdue.
+// person must act, unclear that the operator's answer is missing or overdue.
 func NewResolutionState(final, attention, unclear bool) ResolutionState {
 	switch {
 	case attention:

@@ -52,7 +52,7 @@ func (p *Payment) AppendJSON(b []byte) []byte {
 }
 
 // appendJSON appends the detail. What was paid after all is not to be tried
-// again: whoever did would pay twice.
+// again: that would pay twice.
 func (d *FailureDetail) appendJSON(b []byte, paid bool) []byte {
 	if d == nil {
 		return append(b, "null"...)

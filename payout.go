@@ -80,7 +80,7 @@ type Payout struct {
 	SendWindow time.Duration // ExpiresAt was CreatedAt plus this at creation
 
 	// LateSuccessAt is when it was paid after it had failed or was cancelled, the time of
-	// the event that tells it; zero while it was not. The status stays.
+	// the event that reports it; zero while it was not. The status stays.
 	LateSuccessAt Time
 
 	// Connection is where the payout is sent, pinned with its fingerprint

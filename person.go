@@ -32,7 +32,7 @@ func (p *Person) HasFactor() bool { return p.HasTOTP || p.Passkeys > 0 }
 // Actor returns how the audit log names the person.
 func (p *Person) Actor() string { return personMark + p.ID.String() + " " + p.Name }
 
-// Role is what a person is for a client or for the house.
+// Role is what a person is for a client or for the installation.
 type Role string
 
 // The roles of a client's staff.
@@ -44,7 +44,7 @@ const (
 	RoleViewer     Role = "viewer"
 )
 
-// The roles of the house, which runs the installation.
+// The roles of the installation's staff.
 const (
 	RoleAdmin    Role = "admin"
 	RoleFinance  Role = "finance"
@@ -59,11 +59,11 @@ var (
 	HouseRoles = []Role{RoleAdmin, RoleFinance, RoleSupport, RoleEngineer, RoleAuditor}
 )
 
-// OfHouse reports whether r is a role of the house.
+// OfHouse reports whether r is a role of the installation's staff.
 func (r Role) OfHouse() bool { return slices.Contains(HouseRoles, r) }
 
 // Valid reports whether r is a role with this client; the zero client is the
-// house.
+// installation.
 func (r Role) Valid(client ID) bool {
 	if client.IsZero() {
 		return r.OfHouse()
@@ -71,13 +71,13 @@ func (r Role) Valid(client ID) bool {
 	return slices.Contains(StaffRoles, r)
 }
 
-// House is the client id under which the house keeps its own: memberships and
+// House is the client id under which the installation keeps its own: memberships and
 // its audit log. No client has it.
 var House ID
 
-// Membership is a person's role with one client, or with the house.
+// Membership is a person's role with one client, or with the installation.
 type Membership struct {
-	Client    ID // House: the house
+	Client    ID // House: the installation
 	Person    ID
 	Role      Role
 	GrantedAt Time

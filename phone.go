@@ -9,7 +9,7 @@ import (
 
 // CheckPhone reports whether phone is a mobile number of the country: ASCII
 // digits only, beginning with the calling code, of the country's length, in
-// its numbering plan. If not, hint tells the rule with an example and never
+// its numbering plan. If not, hint says the rule with an example and never
 // the bad value. A number is never repaired: a zero put in or left out by
 // guess asks a stranger for money.
 func CheckPhone(country *Country, phone string) (ok bool, hint string) {
@@ -22,7 +22,7 @@ func CheckPhone(country *Country, phone string) (ok bool, hint string) {
 // CheckPhone is the same for a number that is to pay or be paid by the method.
 // Where an operator's prefixes are known, a number that begins with those of
 // another one is refused, too: the operator would only find out after the
-// customer was sent away to approve. The hint then names the method that the number
+// customer was sent to approve. The hint then names the method that the number
 // belongs to. Where they are not known, nothing is refused for its prefix.
 func (m *Method) CheckPhone(c *Country, phone string) (ok bool, hint string) {
 	if !c.accepts(phone) {
@@ -120,7 +120,7 @@ func ExtendPhonePatterns(code string, patterns []string) error {
 		if p == "" {
 			return fmt.Errorf("phone patterns of %s: a pattern is empty", code)
 		}
-		// The pattern must stand on its own: "a)|(b" would compile only
+		// The pattern must compile on its own: "a)|(b" would compile only
 		// inside the brackets that anchor it, and mean something else there.
 		if _, err := regexp.Compile(p); err != nil {
 			return fmt.Errorf("phone patterns of %s: %w", code, err)

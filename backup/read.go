@@ -62,7 +62,7 @@ func (e *endReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// cutReader tells an encrypted archive that is cut off from one that was altered before its
+// cutReader distinguishes an encrypted archive that is cut off from one that was altered before its
 // end: to age, the last part of the former is a wrong one.
 type cutReader struct {
 	io.Reader
@@ -159,7 +159,7 @@ func writeEntry(t *tar.Reader, h *tar.Header, folder string) (File, error) {
 	return File{h.Name, n, hex.EncodeToString(sum.Sum(nil))}, errors.Join(f.Sync(), f.Close())
 }
 
-// writerOnly and readerOnly tell a failed write from a failed read: the disk is full, or
+// writerOnly and readerOnly distinguish a failed write from a failed read: the disk is full, or
 // the archive is damaged.
 type writerOnly struct{ f *os.File }
 

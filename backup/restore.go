@@ -38,7 +38,7 @@ type RestoreRequest struct {
 	// back. It is called before the database gets its name: nobody has to open it afterwards.
 	Read func(ctx context.Context, s *store.Store) error
 
-	// SkipPages leaves the look at the database's pages out: the caller verifies
+	// SkipPages leaves the check of the database's pages out: the caller verifies
 	// the books, which includes it.
 	SkipPages bool
 }
@@ -190,7 +190,7 @@ func (r *RestoreRequest) prepare(ctx context.Context, m *Manifest, staging strin
 }
 
 // checkInstallation makes sure that the database is of the installation that the manifest
-// names. The manifest is the word of whoever made the archive; the database's installation
+// names. The manifest is the word of the archive's maker; the database's installation
 // comes from the proof of its secret, which was compared with the secret.
 func checkInstallation(ctx context.Context, s *store.Store, m *Manifest) error {
 	return s.View(ctx, func(tx *store.Tx) error {

@@ -22,7 +22,7 @@ import (
 )
 
 // attack is a flood in a process of its own, so that it does not take the time
-// of whoever measures.
+// of the measuring process.
 type attack struct {
 	cmd   *exec.Cmd
 	stdin io.Closer

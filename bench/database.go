@@ -75,7 +75,7 @@ func (d *database) close() {
 	}
 }
 
-// create makes an empty database and returns how Till is told of it.
+// create makes an empty database and returns its address for Till.
 func (d *database) create(ctx context.Context, dir, name string) (string, error) {
 	if d.cluster == nil {
 		path := filepath.Join(dir, "till.db")

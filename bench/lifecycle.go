@@ -12,7 +12,7 @@ import (
 
 const (
 	lifecycleTimeout      = 2 * time.Minute       // for the last payment of a round to succeed
-	lifecyclePollInterval = 50 * time.Millisecond // between two looks whether it has
+	lifecyclePollInterval = 50 * time.Millisecond // between two checks whether it has
 )
 
 // lifecycle is what whole lives of payments take: created, submitted, checked,

@@ -20,7 +20,7 @@ import (
 
 // How pages are asked for. The times of a page are the medians of its blocks',
 // and a block is short: a machine that stalls now and then, as one does whose
-// host looks through its memory, spoils few of them. The median of the longest
+// host scans its memory, spoils few of them. The median of the longest
 // of 69 answers is their p99.
 const (
 	listAsks     = 69 // for one page, in a block

@@ -44,7 +44,7 @@ type mtn struct {
 	open     map[string]bool // connections that MTN was called over
 }
 
-// mtnStats is what it tells.
+// mtnStats is what it reports.
 type mtnStats struct {
 	Submits     int64     `json:"submits"`
 	First, Last time.Time // submits

@@ -13,7 +13,7 @@ import (
 // stat is the fields of /proc/PID/stat after the name of the command.
 type stat []string
 
-// statOf reads the fields, nil where unknown. The command's name stands in
+// statOf reads the fields, nil where unknown. The command's name is in
 // parentheses and may contain anything.
 func statOf(pid int) stat {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))

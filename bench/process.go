@@ -21,7 +21,7 @@ import (
 const (
 	startTimeout      = 30 * time.Second       // what a server may take to be ready
 	stopTimeout       = 20 * time.Second       // and to end before it is killed
-	readyPollInterval = 2 * time.Millisecond   // between two looks whether it is ready
+	readyPollInterval = 2 * time.Millisecond   // between two checks whether it is ready
 	idleAfter         = 500 * time.Millisecond // after which a started server is idle
 	ticksPerSec       = 100                    // of the CPU times in /proc, on every Linux
 )

@@ -15,13 +15,13 @@ import (
 	"till/webhook"
 )
 
-// The receiver of webhooks is a process of its own: whoever posts pays the
+// The receiver of webhooks is a process of its own: every sender pays the
 // same for it. It answers at once, verifies nothing, and notes when what was
 // posted arrived for the first time.
 
 const (
 	arrivalsTimeout      = 2 * time.Minute       // for the last webhook of a round
-	arrivalsPollInterval = 20 * time.Millisecond // between two looks whether it has come
+	arrivalsPollInterval = 20 * time.Millisecond // between two checks whether it has come
 	bodyHead             = 256                   // bytes of a body that hold its time
 )
 
@@ -90,7 +90,7 @@ func madeAt(head []byte) int64 {
 	return t.UnixMicro()
 }
 
-// show tells the book; with from and to, also the time between these two
+// show returns the book; with from and to, also the time between these two
 // arrivals, and with waits how long each webhook was on its way.
 func (r *receiver) show(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
@@ -153,7 +153,7 @@ func (p *process) resetArrivals(ctx context.Context) error {
 
 // awaitArrivals waits until a receiver has got so many distinct webhooks and
 // returns its book, with the time from the tenth part of them to the last:
-// whoever posts has begun by then.
+// the sender has begun by then.
 func (p *process) awaitArrivals(ctx context.Context, want int) (b arrivals, err error) {
 	path := fmt.Sprintf("/book?from=%d&to=%d", firstTimed(want), want)
 	for end := time.Now().Add(arrivalsTimeout); ; {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// tracedShare is what the shipped program traces unless told otherwise.
+// tracedShare is what the shipped program traces by default.
 const tracedShare = "0.01"
 
 // serveCollector takes traces and drops them.

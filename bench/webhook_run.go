@@ -128,7 +128,7 @@ func (t *webhookRun) close(ctx context.Context) {
 }
 
 // fill makes payments that succeeded, two events each. They are final, so that
-// an instance that is started on them has nothing to do but to tell.
+// an instance that is started on them has nothing to do but to send webhooks.
 func (h *hotClient) fill(ctx context.Context, events int) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.NumCPU()))
 	for left := (events + 1) / 2; left > 0; {

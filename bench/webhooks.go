@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	hookPosts     = 16      // at once to one endpoint, which is what Till does unless told otherwise
+	hookPosts     = 16      // at once to one endpoint, which is what Till does by default
 	hooksPerSec   = 6_000   // events of a backlog, for each second of a round
 	maxDeadEvents = 100_000 // that wait for the dead endpoint, in a large run
 	idleCreates   = 50      // payments of a round on the idle system

@@ -134,8 +134,8 @@ func continueUnkeyedChain(ctx context.Context, tx *store.Tx, key store.ChainKey,
 }
 
 // RunChains extends the chains until ctx ends, about once a second, on Citus every
-// five. It passes each row that it has chained to chained, whoever wrote it: commands
-// and other instances, too. A crash can lose a row there, and two instances can both
+// five. It passes each row that it has chained to chained, also those of commands
+// and other instances. A crash can lose a row there, and two instances can both
 // have it.
 func RunChains(ctx context.Context, s *store.Store, key store.ChainKey, log *slog.Logger, chained func([]*store.AuditRow)) {
 	every := chainInterval

@@ -50,7 +50,7 @@ func FindHeads(text string) (out []AuditHead) {
 	return out
 }
 
-// EachHead calls f with the head of each audit chain, the house's first, until f
+// EachHead calls f with the head of each audit chain, the installation's first, until f
 // returns false.
 func EachHead(ctx context.Context, s *store.Store, f func(h AuditHead) (more bool)) error {
 	var heads []AuditHead

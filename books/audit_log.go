@@ -76,7 +76,7 @@ func EachAudit(ctx context.Context, s *store.Store, client till.ID, filter Audit
 	return nil
 }
 
-// auditScanRows is how many rows of a log one page of it looks through.
+// auditScanRows is how many rows of a log one page of it reads.
 const auditScanRows = 20_000
 
 // AuditPage is what a page of an audit log selects. Zero fields do not filter.
@@ -97,8 +97,8 @@ type AuditRows struct {
 	Last   int64 // the newest row
 }
 
-// ReadAudit reads a page of the audit log of a client, or of till.House. It looks
-// through a bounded part of the log, so a page may be short, or empty, and still
+// ReadAudit reads a page of the audit log of a client, or of till.House. It reads
+// a bounded part of the log, so a page may be short, or empty, and still
 // have a next one.
 func ReadAudit(ctx context.Context, tx *store.Tx, client till.ID, f AuditPage, limit int) (out AuditRows, err error) {
 	head, err := tx.Head(ctx, client)

@@ -8,7 +8,7 @@
 //	ReadStatus      whether everything is well
 //	Export          writes the statement of a client, of any size
 //	Adjust          corrects a wallet in a person's name
-//	Cases           lists what a person has to look at; CaseDetailOf, ResolveCase
+//	Cases           lists what a person has to check; CaseDetailOf, ResolveCase
 //	Strays          records money that names us and matches nothing here
 //
 // Verify changes nothing and reads one client after another in short snapshots,

@@ -30,7 +30,7 @@ type OperatorStatus struct {
 	RetryAt    till.Time // when a stopped one is tried again
 	Calls      store.CallStats
 	Operations []OperationCalls // the same by what was called, by name
-	Case       string           // what a person has to look at
+	Case       string           // what a person has to check
 }
 
 // OperationCalls are the calls of one operation.

@@ -201,7 +201,7 @@ func appendCSV(b []byte, t *ledger.Transaction) []byte {
 
 // What spreadsheets make of a text. Each takes one of the separators for the end of a cell,
 // not always ours. It runs a cell as a formula that begins with one of formulaStart,
-// whatever quotes and spaces stand before it; some take the wide characters for the narrow
+// whatever quotes and spaces are before it; some take the wide characters for the narrow
 // ones. The apostrophe keeps it from doing so.
 const (
 	separators   = ",;|\t\r\n"

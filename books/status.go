@@ -28,7 +28,7 @@ type Status struct {
 	Shared                  bool                                     // PostgreSQL
 	Archived, ArchiveFailed till.Time
 
-	DiskSize, DiskFree int64 // where the SQLite file is; 0: not known. Whoever runs beside it sets them
+	DiskSize, DiskFree int64 // where the SQLite file is; 0: not known. What runs beside it sets them
 }
 
 // Part is what clients of one mode have with us.

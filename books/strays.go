@@ -223,7 +223,7 @@ func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []stor
 	return out, nil
 }
 
-// closeIfBooked looks for a stray's subject again, under the locks of a
+// closeIfBooked reads a stray's subject again, under the locks of a
 // credit, and closes the stray if its money is booked. It returns a subject
 // that is here and not booked: its credit will close the stray. A payout that
 // was cancelled unsent is neither: it never has money. A credit that was

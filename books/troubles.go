@@ -22,7 +22,7 @@ const (
 	MaxArchiveAge = 26 * time.Hour
 )
 
-// What an instance tells of itself in its row, because nobody else can see it.
+// What an instance reports about itself in its row, because nobody else can see it.
 const (
 	TellsDiskFull         = "disk"
 	TellsJournalStops     = "journal_stops" // it fails, and creates wait for it
@@ -37,7 +37,7 @@ const (
 	JournalStopsText = "the journal cannot be written, and creates wait for it"
 )
 
-// TroubleName names a reason why a person has to look.
+// TroubleName names a reason why a person has to act.
 type TroubleName string
 
 // The troubles. Test money is in none of them.
@@ -61,7 +61,7 @@ const (
 	TroubleArchive     TroubleName = "archive" // PostgreSQL does not archive its log
 )
 
-// Trouble is a reason why a person has to look.
+// Trouble is a reason why a person has to act.
 type Trouble struct {
 	Name  TroubleName
 	Stops bool   // money is stopped, or may be lost: wake somebody; the others wait until the morning
@@ -115,8 +115,8 @@ func (s *Status) Troubles() (out []Trouble) {
 	return out
 }
 
-// told returns a judge of what running instances tell: its text if one tells a code and none
-// tells what is worse.
+// told returns a judge of what running instances report: its text if one reports a code and
+// none reports what is worse.
 func told(code, worse, text string) func(*Status) string {
 	return func(s *Status) string {
 		if s.tells(code) && !s.tells(worse) {
@@ -142,7 +142,7 @@ func diskTrouble(s *Status) string {
 	return ""
 }
 
-// instanceTrouble looks for instances that ended without a word, or cannot write any more. One
+// instanceTrouble finds instances that ended without a word, or cannot write any more. One
 // that was started since has taken the place of those that were gone before.
 func instanceTrouble(s *Status) string {
 	silent := 0

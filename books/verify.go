@@ -58,7 +58,7 @@ const damagedPages = "pages"
 type Report struct {
 	Clients, Payments, Payouts, Events, Endpoints, Wallets, Transactions, Entries, Counters, Sums, Audit, ChainLinks, Heads, Strays int64
 
-	// SumsUnfilled is how many clients, the house among them, have sums that are
+	// SumsUnfilled is how many clients, the installation among them, have sums that are
 	// still being filled in. Those are not compared.
 	SumsUnfilled int64
 
@@ -123,7 +123,7 @@ func (v *verifier) reportDamage(damage []string) {
 	v.Problems, v.Omitted = append(v.Problems, found[:kept]...), v.Omitted+int64(len(found)-kept)
 }
 
-// verifyRows verifies the house and each client, one after the other.
+// verifyRows verifies the installation and each client, one after the other.
 func (v *verifier) verifyRows(ctx context.Context) error {
 	if err := v.verifyReceipts(ctx); err != nil {
 		return err

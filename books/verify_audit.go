@@ -28,7 +28,7 @@ type auditSlice struct {
 }
 
 // chains is how far the chains of a client's audit log go, and where a walk
-// over the log stands in them: the row before as a link, which covers what no
+// over the log is in them: the row before as a link, which covers what no
 // link did before it.
 type chains struct {
 	base         store.ChainLink // the link under the key that seals all plain ones; zero where there is none
@@ -103,7 +103,7 @@ func (v *verifier) chains(ctx context.Context) (*chains, error) {
 }
 
 // verifyLinks compares the links of a row that has some with what they should
-// be. Where the key is not known, it only looks whether one is missing.
+// be. Where the key is not known, it only checks whether one is missing.
 func (v *verifier) verifyLinks(c *chains, a *store.AuditRow, slice auditSlice) {
 	if a.Action == ActionRestored && c.restored == 0 {
 		c.restored = a.Sequence

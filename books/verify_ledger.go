@@ -29,7 +29,7 @@ func (v *verifier) verifyWallets(ctx context.Context) error {
 	return nil
 }
 
-// verifyStray looks for lines that are in no wallet. They are not those of the
+// verifyStray finds lines that are in no wallet. They are not those of the
 // walk above.
 func (v *verifier) verifyStray(ctx context.Context) error {
 	for last, more := (till.ID{}), true; more; {

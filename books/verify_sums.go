@@ -49,7 +49,7 @@ func (v *verifier) verifySums(ctx context.Context) error {
 	return v.verifySumsOf(ctx, func(tx *store.Tx) (have, want sums, err error) { return tx.WideSums(ctx, v.client) })
 }
 
-// verifyHouseSums proves that the house's counters are the sums of the clients'.
+// verifyHouseSums proves that the installation's counters are the sums of the clients'.
 func (v *verifier) verifyHouseSums(ctx context.Context) error {
 	if filled, err := v.sumsFilled(ctx); err != nil || !filled {
 		return err

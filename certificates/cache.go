@@ -60,7 +60,7 @@ func isChallenge(name string) bool {
 }
 
 // Get implements autocert.Cache. After a miss, autocert orders a certificate. So a miss
-// takes the lease for that, and whoever does not get it is told to wait.
+// takes the lease for that, and callers that do not get it have to wait.
 func (c *cache) Get(ctx context.Context, name string) ([]byte, error) {
 	if len(name) > maxName {
 		return nil, autocert.ErrCacheMiss

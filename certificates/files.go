@@ -22,14 +22,14 @@ type Files struct {
 	log       *slog.Logger
 	current   atomic.Pointer[tls.Certificate]
 
-	mu      sync.Mutex // of looks
+	mu      sync.Mutex // of checks
 	taken   []byte     // the files' bytes
 	refused []byte     // those that were last refused, so that the log says it once
 }
 
 // OpenFiles reads a certificate and its key. A pair that does not fit is an error. One
 // that is not valid now is taken at a start, with an error in the log: the service must
-// not stay away from its open payments because of it.
+// not neglect its open payments because of it.
 func OpenFiles(cert, key string, log *slog.Logger) (*Files, error) {
 	f := &Files{cert: cert, key: key, log: log}
 	pair, text, err := f.read()
@@ -94,7 +94,7 @@ func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return f.current.Load(), nil
 }
 
-// Look implements Source. A pair that is not taken is tried again at the next look: two
+// Look implements Source. A pair that is not taken is tried again at the next call: two
 // files cannot be replaced at once.
 func (f *Files) Look(_ context.Context, now bool) {
 	f.mu.Lock()

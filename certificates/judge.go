@@ -6,7 +6,7 @@ import (
 )
 
 // MinLeft is how much of its life a certificate should have: if less than that and less than
-// a third is left, whoever renews it has failed for days. The alert TillCertificateEnds says
+// a third is left, its renewal has failed for days. The alert TillCertificateEnds says
 // the same.
 const MinLeft = 7 * 24 * time.Hour
 

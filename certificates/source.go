@@ -10,7 +10,7 @@ import (
 type Source interface {
 	// GetCertificate is for tls.Config.
 	GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Look looks for a newer certificate, and says in the log what it finds. It is called
+	// Look checks for a newer certificate, and says in the log what it finds. It is called
 	// once a minute. now says that a person wants it: waits after failures end.
 	Look(ctx context.Context, now bool)
 	// Validity returns from when to when the certificate is valid; of several, the one that
@@ -23,5 +23,5 @@ type Source interface {
 // LookInterval is how often a Source is looked at.
 const LookInterval = time.Minute
 
-// MaxLook is how long one look may take: an order at a certificate authority.
+// MaxLook is how long one check may take: an order at a certificate authority.
 const MaxLook = 6 * time.Minute

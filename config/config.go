@@ -37,7 +37,7 @@ type File struct {
 	Routes      []*Route
 	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
-	// HouseNetworks are where the house's people may sign in to the console
+	// HouseNetworks are where the installation's staff may sign in to the console
 	// from; none: anywhere.
 	HouseNetworks []netip.Prefix
 	// Calls is how many calls to operators an instance makes at once; 0 means the default.

@@ -117,7 +117,7 @@ func (r *reader) tables(tree map[string]any, name string, most int) []map[string
 }
 
 // decode decodes a table into a struct. A key that the struct does not have is a mistake.
-// Each table is decoded separately: only then does the library tell the tables of an array
+// Each table is decoded separately: only then does the library keep the tables of an array
 // apart.
 func (r *reader) decode(table map[string]any, at string, into any) {
 	path := func(key string) string { return strings.TrimPrefix(at+"."+key, ".") }

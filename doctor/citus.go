@@ -14,7 +14,7 @@ import (
 // transactions that the crash left in doubt.
 const maxRecovery = 10 * time.Second
 
-// workersToMove is how many processes of its own a server needs beside those that look after
+// workersToMove is how many processes of its own a server needs beside those that serve
 // its databases: four that move shards, one that copies, one that starts them.
 const workersToMove = 6
 

@@ -34,7 +34,7 @@ func (d *doctor) examineExposure(s *Setup) {
 	}
 }
 
-// examineProxies warns if a proxy with TLS may stand in front that is not named.
+// examineProxies warns if a proxy with TLS may be in front that is not named.
 func (d *doctor) examineProxies(s *Setup, trusted []netip.Prefix) {
 	if !strings.HasPrefix(s.BaseURL, "https://") || len(s.Served) > 0 { // which the server itself shows
 		return

@@ -57,7 +57,7 @@ func (d *doctor) examineTroubles(ctx context.Context, s *store.Store, database s
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
 // examineFiles warns if the server may open few files: each connection is one. Only Linux
-// tells it of another process.
+// shows it of another process.
 func (d *doctor) examineFiles(pid int) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
 	if err != nil {

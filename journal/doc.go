@@ -5,7 +5,7 @@
 //
 // A Writer appends records to segments, which are files of bounded size and age. It
 // writes either behind the commit, or before it and through to the disk. Read reads
-// them again. It tells an end that was not written completely from bytes that were
+// them again. It distinguishes an end that was not written completely from bytes that were
 // altered, and the journal of another installation from both. Records can be read
 // with the installation's secret only, and none can be moved, inserted or taken out
 // of the middle without notice.

@@ -47,7 +47,7 @@ type Config struct {
 	Max  int64         // bytes of all segments; 0 means DefaultMax
 	Log  *slog.Logger  // nil: nothing is logged
 
-	// Count, if not nil, is told how many records were written, and how many were not.
+	// Count, if not nil, is called with how many records were written, and how many were not.
 	Count func(written, failed int)
 }
 
@@ -189,7 +189,7 @@ func (w *Writer) Failing() bool {
 }
 
 // flush writes what waits. What cannot be written waits on. After a failure it also tries
-// with nothing to write, so that Failing tells when the disk works again: not before there
+// with nothing to write, so that Failing shows when the disk works again: not before there
 // is space for a whole record, because the head of a segment fits where no create does.
 func (w *Writer) flush() {
 	w.mu.Lock()

@@ -15,7 +15,7 @@
 // # Counting
 //
 // api, engine, webhook and server hold handles of meter, resolved at start; internal/batch,
-// internal/db and internal/loop tell an observer. What a commit changed is counted and
+// internal/db and internal/loop call an observer. What a commit changed is counted and
 // logged after it (engine/observe.go). server/loops.go knows when each loop last finished a
 // step; /healthz fails if one is late.
 //

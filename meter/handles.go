@@ -45,7 +45,7 @@ func (m *Meter) NewRoute(name string) *Route {
 	return r
 }
 
-// Served counts a request. A status of 0 means that the client went away.
+// Served counts a request. A status of 0 means that the client disconnected.
 func (r *Route) Served(status int, took time.Duration, waited bool) {
 	if r == nil {
 		return

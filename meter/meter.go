@@ -152,7 +152,7 @@ func (m *Meter) Panicked(where string) {
 	}
 }
 
-// Callback counts an operator's callback. The connection may be anything: it stands in
+// Callback counts an operator's callback. The connection may be anything: it is in
 // the URL.
 func (m *Meter) Callback(connection, result string) {
 	if m != nil {

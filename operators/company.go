@@ -34,7 +34,7 @@ type company struct {
 	err   error
 }
 
-// newCompany returns nil for a provider whose operator does not tell whose account it is.
+// newCompany returns nil for a provider whose operator does not say whose account it is.
 func newCompany(db *store.Store, log *slog.Logger, connection string, kind till.SubjectKind, p provider.Provider) *company {
 	of, ok := p.(provider.CompanyReader)
 	if !ok {
@@ -96,7 +96,7 @@ func (c *company) ask(ctx context.Context) error {
 	return err
 }
 
-// compareCompany compares the company that the operator tells with that of the connection,
+// compareCompany compares the company that the operator reports with that of the connection,
 // which stays as long as the account's fingerprint does. fresh says that it is to be kept.
 func compareCompany(ctx context.Context, tx *store.Tx, name, account, told string, agreed bool) (fresh bool, err error) {
 	of, before, err := tx.ConnectionCompany(ctx, name)

@@ -23,7 +23,7 @@ type ConnectionStatus struct {
 	RetryAt     till.Time              // when a stopped one is tried again
 	Operations  []books.OperationCalls // calls of the last minute, by name
 	CallbackURL string                 // "": the operator calls no address of its own, or it is not known
-	Case        string                 // what a person has to look at
+	Case        string                 // what a person has to check
 }
 
 // ListConnections returns how connections do, by name: those that were ever used or called

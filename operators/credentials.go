@@ -22,7 +22,7 @@ const rereadInterval = time.Minute
 // MTN 20 s.
 const TestTimeout = 45 * time.Second
 
-// maxReread is how long a look at all connections may take: each command has 10 s.
+// maxReread is how long a check of all connections may take: each command has 10 s.
 const maxReread = 30 * time.Minute
 
 // Credentials reads the credentials of connections again after an operator refused them.
@@ -52,7 +52,7 @@ func (k *Credentials) companyOf(connection string, payments, payouts provider.Pr
 }
 
 // Renew replaces the opened connections, whose credentials can be read again, by ones that
-// notice a refusal; and those whose operator tells whose account it is by ones that ask.
+// notice a refusal; and those whose operator says whose account it is by ones that ask.
 func (o *Operators) Renew(s *store.Store, a Adapters, deps func(c *config.Connection) provider.Deps, log *slog.Logger) *Credentials {
 	if a == nil {
 		a = Builtin
@@ -184,7 +184,7 @@ type renewed struct {
 // withCompany is a provider, and what makes sure whose account it is.
 type withCompany struct {
 	provider.Provider
-	company *company // nil: its operator does not tell
+	company *company // nil: its operator does not say
 }
 
 func newRenewed(p provider.Provider, c *company, note func(error)) *renewed {

@@ -310,7 +310,7 @@ func (e *eraser) detail(b *eraseBatch, n int, tokens map[string]bool) string {
 	return fmt.Sprintf("%d %s of %s; %s", n, kind, whose, e.Reason)
 }
 
-// auditHouse writes the act into the house's log, also if nothing was found.
+// auditHouse writes the act into the installation's log, also if nothing was found.
 func (e *eraser) auditHouse(ctx context.Context) error {
 	if e.DryRun {
 		return nil

@@ -108,8 +108,8 @@ type CallbackChecker interface {
 	CheckCallback(address string) error
 }
 
-// CompanyReader is a provider whose operator tells whose account it is. Only that tells the
-// credentials of two accounts at one address apart, if they name none themselves.
+// CompanyReader is a provider whose operator says whose account it is. Only that distinguishes
+// the credentials of two accounts at one address, if they name none themselves.
 type CompanyReader interface {
 	Provider
 	// Company asks the operator for the name of the company whose account it is, "" if it

@@ -170,7 +170,7 @@ type Traits struct {
 	NotFoundDelay  time.Duration // after a send, how long "not found" proves nothing
 	Poll           time.Duration // between two checks of an open payment
 	PollMax        time.Duration // the slowest pace at which an overdue payment is asked about
-	Grace          time.Duration // after the window, how long before people are told
+	Grace          time.Duration // after the window, how long before people are notified
 
 	// LateReads are the times after a final other than success at which the
 	// operator is asked once more, in case the money came after all.
@@ -182,7 +182,7 @@ type Traits struct {
 	// SubmitRate and CheckRate limit the calls of each kind.
 	SubmitRate, CheckRate Rate
 
-	// NoBreaker says that failures are no sign of bad health: whoever tests
+	// NoBreaker says that failures are no sign of bad health: the tester
 	// chooses them. Such an operator is never closed.
 	NoBreaker bool
 }

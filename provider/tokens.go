@@ -18,7 +18,7 @@ func EarlyRefresh(life time.Duration) time.Duration {
 }
 
 // MemoryTokens returns Tokens that are kept by this process alone: for tests,
-// simulators and a look at a connection from outside.
+// simulators and a check of a connection from outside.
 func MemoryTokens() Tokens {
 	return &memoryTokens{entries: map[string]*tokenEntry{}}
 }

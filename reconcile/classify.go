@@ -34,7 +34,7 @@ const (
 var Classes = []Class{Matched, MatchedLate, NoMoney, Elsewhere, Explained, MissingAtOperator, MissingHere, AmountDiffers, Late, OpenHere, StatusDiffers,
 	ReceiptUsedTwice, PaidTwice, ReceiptDiffers, LedgerDiffers, BrokenLine}
 
-// Difference reports whether a person has to look at it.
+// Difference reports whether a person has to check it.
 func (c Class) Difference() bool {
 	return c != Matched && c != MatchedLate && c != NoMoney && c != Elsewhere && c != Explained
 }

@@ -66,7 +66,7 @@ func receiptKey(s string) key {
 }
 
 // record is what is kept of a line of the file: 80 bytes without a pointer, so
-// that a million lines are 80 MB and the collector need not look at them.
+// that a million lines are 80 MB and the collector need not scan them.
 type record struct {
 	keys      [3]key    // reference, external id, receipt
 	amount    int64     // minor units
@@ -203,7 +203,7 @@ func (r *records) twin(line uint32) (uint32, bool) {
 		return 0, false
 	}
 	found, twin := false, uint32(0)
-	// A receipt that stands on more lines than this is no receipt.
+	// A receipt that is on more lines than this is no receipt.
 	const most = 1000
 	n := 0
 	for i := x.slots[x.slot(&a.keys[byReceipt])]; i != 0 && n < most; i, n = x.next[i-1], n+1 {

@@ -17,7 +17,7 @@ import (
 // between the fields, the names of the columns on the first line, amounts like
 // 1500.00, times in RFC 3339. It is part of a connection's configuration.
 //
-// A column is named by what stands in the header line, in any case, or by its
+// A column is named by what is in the header line, in any case, or by its
 // number: "#3" is the third.
 type Mapping struct {
 	Delimiter    string   `toml:"delimiter"`     // between fields: one character; "," unless set

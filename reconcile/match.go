@@ -106,7 +106,7 @@ func (r *reconciler) classifyFound(c *store.ReconcileRow) error {
 	return nil
 }
 
-// addFinding counts a verdict, plans its remedy and tells about it. line is 1 +
+// addFinding counts a verdict, plans its remedy and reports it. line is 1 +
 // the record, 0 for none.
 func (r *reconciler) addFinding(v classification, line uint32, c *store.ReconcileRow) error {
 	f := &r.finding
@@ -191,7 +191,7 @@ func (s *ClassSum) add(count, operator, ours int64) {
 // unmatched reports whether nothing was found for a line yet.
 func (l *record) unmatched() bool { return l.flags&(claimed|deferred|outside) == 0 }
 
-// findByLine looks for what lines name that was made at another time: by key if
+// findByLine searches for what lines name that was made at another time: by key if
 // they are few, and otherwise by walking all that was made before.
 func (r *reconciler) findByLine(ctx context.Context) error {
 	var left []uint32
@@ -244,7 +244,7 @@ func (r *reconciler) findByLine(ctx context.Context) error {
 	return nil
 }
 
-// matchDeferred comes back to those whose receipt stands on a line with a
+// matchDeferred comes back to those whose receipt is on a line with a
 // reference that is not theirs: by now it is known whether it is another's.
 func (r *reconciler) matchDeferred(ctx context.Context) error {
 	for chunk := range slices.Chunk(r.deferred, r.slice) {

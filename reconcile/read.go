@@ -141,7 +141,7 @@ func clip(s string) string {
 	return s
 }
 
-// readStatement reads a file into records. It tells broken lines to broken,
+// readStatement reads a file into records. It reports broken lines to broken,
 // and counts in c what it met.
 func readStatement(ctx context.Context, in io.Reader, f *statementFile, c *ReadCounts, broken func(line uint32, why string) error, progress func(bytes int64)) (*records, error) {
 	l := &lines{in: bufio.NewReaderSize(in, MaxStatementLine), digest: sha256.New()}

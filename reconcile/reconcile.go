@@ -109,7 +109,7 @@ type Result struct {
 	file *reconciler
 }
 
-// Differences returns how many findings a person has to look at.
+// Differences returns how many findings a person has to check.
 func (r *Result) Differences() (n int64) {
 	for _, s := range r.Sums {
 		if s.Class.Difference() {

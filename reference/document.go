@@ -75,7 +75,7 @@ func (n *node) text() string {
 	return fmt.Sprint(n.scalar)
 }
 
-// texts returns the scalars of a list, or the one that stands alone.
+// texts returns the scalars of a list, or the only one.
 func (n *node) texts() []string {
 	if n == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 
 // errorText is what is known of one code.
 type errorText struct {
-	Code, Path string // the path ends in the code; one of errors[].code stands below validation_failed
+	Code, Path string // the path ends in the code; one of errors[].code is below validation_failed
 	Outcome    string // nothing or unclear
 	Status     int
 	En, Fr     []string // what it means, what to do
@@ -113,7 +113,7 @@ func (b *book) errorList(language string) [2][]errorView {
 	for _, e := range b.errors.list {
 		v, err := b.errorView(language, e)
 		if err != nil {
-			continue // its own page tells
+			continue // its own page says it
 		}
 		if e.field() {
 			out[1] = append(out[1], v)

@@ -42,7 +42,7 @@ func (b *book) names(language string) []name {
 		title := tag.at("name").text()
 		_, data, err := b.tagPage(language, title)
 		if err != nil {
-			continue // the page itself tells
+			continue // the page itself says it
 		}
 		v, page := data.(tagView), "/reference/"+slug(title)
 		members := func(list []member, at string) {

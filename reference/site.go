@@ -146,7 +146,7 @@ func languagePath(language string) string {
 	return "/" + language
 }
 
-// Pages returns the path of every page, for tests that look at all of them.
+// Pages returns the path of every page, for tests that check all of them.
 func (s *Site) Pages() ([]string, error) {
 	c, err := s.load()
 	if err != nil {

@@ -66,7 +66,7 @@ func installation(ctx context.Context, s *store.Store) (i *store.Installation, e
 	return i, err
 }
 
-// Open reads the secret, or creates one for a new database, whose name errors tell. It never
+// Open reads the secret, or creates one for a new database, whose name is in errors. It never
 // replaces a missing file of an existing database: only its owner can bring the file back.
 func Open(ctx context.Context, s *store.Store, path, database string) (*seal.Ring, error) {
 	i, err := installation(ctx, s)

@@ -19,7 +19,7 @@ import (
 // installation's secret was added, put into use or retired.
 const keyringInterval = 2 * time.Second
 
-// How often an instance looks for what another generation sealed: often while a generation
+// How often an instance checks for what another generation sealed: often while a generation
 // is new in use, because other instances may seal with the one before for a moment; later
 // seldom, for what a stalled instance has written.
 const (
@@ -27,7 +27,7 @@ const (
 	resealYoung = 2 * time.Minute
 	resealLater = time.Hour
 
-	maxReseal = 30 * time.Second // in a row; the next look goes on where this one ended
+	maxReseal = 30 * time.Second // in a row; the next check goes on where this one ended
 )
 
 // Watch follows the generations of the installation's secret.
@@ -112,7 +112,7 @@ func (w *Watch) follow(all []store.Generation) error {
 	return nil
 }
 
-// resealDue seals values anew, if it is time to look.
+// resealDue seals values anew, if it is time to check.
 func (w *Watch) resealDue(ctx context.Context) {
 	if time.Now().Before(w.resealAt) {
 		return

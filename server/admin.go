@@ -14,11 +14,11 @@ import (
 	"till/store"
 )
 
-// admin serves what is for whoever runs the program, and for machines that watch it:
+// admin serves what is for the people who run the program, and for machines that watch it:
 // healthz fails if a loop is stuck, readyz if no create can be taken, status is what 'till
-// status' says, metrics is for Prometheus, debug/log has the last lines of the log, and debug/pprof shows where time and
-// memory go. Health is for everybody, the rest for operators. The command line of pprof is
-// left out: it may hold the database's password.
+// status' says, metrics is for Prometheus, debug/log has the last lines of the log, and
+// debug/pprof shows where time and memory go. Health is for everybody, the rest for
+// operators. The command line of pprof is left out: it may hold the database's password.
 func (s *Server) admin() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -52,7 +52,7 @@ func (s *Server) admin() http.Handler {
 	})
 }
 
-// Why an instance is not ready: no create can be taken. The texts are told to whoever asks.
+// Why an instance is not ready: no create can be taken. The texts are shown to anybody.
 var (
 	errNoDatabase  = errors.New("the database does not answer")
 	errDiskFull    = errors.New(books.DiskFullText)
@@ -87,7 +87,7 @@ func (s *Server) checkDatabase() error {
 	return err
 }
 
-// How long what was read is told again, so that frequent requests cost nothing.
+// How long what was read is shown again, so that frequent requests cost nothing.
 const (
 	readyCacheTime  = 250 * time.Millisecond
 	statusCacheTime = time.Second

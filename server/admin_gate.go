@@ -27,7 +27,7 @@ func ReadAdminToken(file string) (string, error) {
 	return token, nil
 }
 
-// forOperators answers this machine, under a name of this machine, and whoever has the
+// forOperators answers this machine, under a name of this machine, and any caller with the
 // token. A page of another site can reach the address by a name of its own, and gets
 // nothing. The file is read each time, so a new token needs no restart.
 func (s *Server) forOperators(h http.HandlerFunc) http.HandlerFunc {

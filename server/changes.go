@@ -11,7 +11,7 @@ import (
 	"till/store"
 )
 
-// change is how an act of the audit log is told in the log of the service.
+// change is how an act of the audit log is written in the log of the service.
 type change struct {
 	what, to string
 	detail   bool // the row's detail is made of our own words, and names nobody
@@ -50,8 +50,8 @@ var changes = map[string]change{
 // maxActLines is how many lines about acts are written for one commit of the audit chain.
 const maxActLines = 50
 
-// logActs writes a line "changed" for each act that changes how the service works, whoever
-// did it: the API, the console, a command, or another instance.
+// logActs writes a line "changed" for each act that changes how the service works, by
+// the API, the console, a command, or another instance.
 func (s *Server) logActs(rows []*store.AuditRow) {
 	written, others := 0, 0
 	for _, a := range rows {

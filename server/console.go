@@ -15,7 +15,7 @@ import (
 	"till/reference"
 )
 
-// buildConsole makes the pages that people look at, unless they are off or this
+// buildConsole makes the pages of the console, unless they are off or this
 // instance serves nothing.
 func (s *Server) buildConsole() (err error) {
 	if s.c.NoConsole || !s.c.Role.serves() {

@@ -46,16 +46,16 @@ func (s *Server) bindOrInherit(ctx context.Context, name, address, flag string, 
 	return l, nil
 }
 
-// tell tells systemd what the program is doing. Nothing depends on it.
+// tell notifies systemd of what the program is doing. Nothing depends on it.
 func (s *Server) tell(state string) {
 	if err := system.Notify(state); err != nil {
 		s.log.Warn("systemd not notified", "state", state, "error", err)
 	}
 }
 
-// watchdog tells systemd that the program is alive while each of its loops is, as healthz
-// says. If one hangs, systemd ends the program and starts it again. A database that is away
-// is no reason: a restart would not help, and the loops' steps end nevertheless.
+// watchdog notifies systemd that the program is alive while each of its loops is, as
+// healthz says. If one hangs, systemd ends the program and starts it again. An unreachable
+// database is no reason: a restart would not help, and the loops' steps end nevertheless.
 func (s *Server) watchdog(ctx context.Context) {
 	interval := system.WatchdogInterval() / 2
 	if interval <= 0 {

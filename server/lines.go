@@ -37,8 +37,8 @@ func (s *Server) logBooks(l booksLine) {
 		slog.String("what", l.what), slog.String("id", l.id), slog.Int64("read", l.read), slog.Int64("problems", l.problems), slog.Int64("seconds", l.seconds))
 }
 
-// bookTimes tell that a command has done something about the books: gauges whose value is a
-// time.
+// bookTimes are the gauges whose value is a time: when a command last did something about
+// the books.
 var bookTimes = map[string]string{
 	"backup_timestamp_seconds": "backup", "drill_timestamp_seconds": "drill", "statement_until_timestamp_seconds": "reconcile",
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // A loop is late after ten of its intervals, but never before a minute: while the database
-// is away, a step may wait for it, and a restart would not help.
+// is unreachable, a step may wait for it, and a restart would not help.
 const (
 	lateIntervals = 10
 	minLate       = time.Minute

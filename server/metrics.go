@@ -72,7 +72,7 @@ func (s *Server) meterStore() {
 	s.meterDisk(filepath.Dir(s.c.Database), "data")
 }
 
-// meterDisk shows the space where a folder is, if the system tells it.
+// meterDisk shows the space where a folder is, if the system reports it.
 func (s *Server) meterDisk(folder, name string) {
 	if _, _, ok := system.DiskSpace(folder); ok {
 		s.meter.Gauge("disk_free_bytes", func() float64 { _, free, _ := system.DiskSpace(folder); return float64(free) }, name)

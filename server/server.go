@@ -49,7 +49,7 @@ type Server struct {
 	baseURL                                                string
 
 	certificates certificates.Source // nil: no TLS
-	reloads      *loop.Waker         // a person asks to look at certificates now
+	reloads      *loop.Waker         // a person asks to check certificates now
 	reloadNow    atomic.Bool
 	pulses       *loop.Waker // what this instance holds has changed
 	credentials  *operators.Credentials

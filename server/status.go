@@ -26,8 +26,8 @@ func ReadStatus(ctx context.Context, s *store.Store, database string) (*books.St
 // statusTimeout is how long a read of the status may take.
 const statusTimeout = 5 * time.Second
 
-// readStatus reads the status for the admin address. Of itself this instance tells what is so
-// now: a full disk does not take its next pulse.
+// readStatus reads the status for the admin address. About itself this instance reports what
+// is so now: a full disk does not take its next pulse.
 func (s *Server) readStatus() []byte {
 	ctx, cancel := context.WithTimeout(context.Background(), statusTimeout)
 	defer cancel()

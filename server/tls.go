@@ -69,7 +69,7 @@ func (s *Server) openCertificates(context.Context) (err error) {
 	return nil
 }
 
-// lookAtCertificates looks for newer certificates once a minute, and when Reload says so.
+// lookAtCertificates checks for newer certificates once a minute, and when Reload says so.
 func (s *Server) lookAtCertificates(ctx context.Context) {
 	loop.Run(ctx, loop.Options{Interval: certificates.LookInterval, MaxStep: certificates.MaxLook, Wake: s.reloads.C(), Step: func(ctx context.Context) time.Duration {
 		s.certificates.Look(ctx, s.reloadNow.Swap(false))
@@ -77,7 +77,7 @@ func (s *Server) lookAtCertificates(ctx context.Context) {
 	}})
 }
 
-// Reload looks at the certificates and reads the operators' credentials again at once.
+// Reload checks the certificates and reads the operators' credentials again at once.
 func (s *Server) Reload() {
 	s.reloadNow.Store(true)
 	s.reloads.Wake()
@@ -99,7 +99,7 @@ func (s *Server) encrypted(l net.Listener) net.Listener {
 }
 
 // tlsListener accepts TLS connections. net/http's own way would hide the connection from
-// api.Guard, which stands above TLS and reads what was decrypted.
+// api.Guard, which is above TLS and reads what was decrypted.
 type tlsListener struct {
 	net.Listener
 	config *tls.Config

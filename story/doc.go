@@ -1,4 +1,4 @@
-// Package story tells what happened to one payment or payout, and finds it.
+// Package story shows what happened to one payment or payout, and finds it.
 //
 //	ReadStory     everything that is stored of it, and its timeline
 //	Explain       what is going on with it now, as a code and values

@@ -111,7 +111,7 @@ func find[R any](ctx context.Context, tx *store.Tx, key store.PhoneKey, q Search
 	return out, short, nil
 }
 
-// checkRows refuses to look for an amount in too many rows.
+// checkRows refuses to search for an amount in too many rows.
 func checkRows[R any](ctx context.Context, tx *store.Tx, q Search, f finder[R]) error {
 	var n int64
 	if q.Client != till.House {
@@ -189,7 +189,7 @@ func findRefs(ctx context.Context, tx *store.Tx, key store.PhoneKey, q Search, p
 	return slices.Compact(refs), err
 }
 
-// findUnindexed looks for a phone in the rows that the index does not have yet: those of
+// findUnindexed searches for a phone in the rows that the index does not have yet: those of
 // the last minutes, as a rule. left says that there are too many of them.
 func findUnindexed[R any](ctx context.Context, tx *store.Tx, q Search, f finder[R]) (out []R, left bool, err error) {
 	cursor, err := tx.PhoneCursor(ctx, q.Client)

@@ -72,7 +72,7 @@ func ReadStory(ctx context.Context, tx *store.Tx, kind till.SubjectKind, ref sto
 		return nil, err
 	}
 	slices.Reverse(s.Acts)
-	// Few have notes: the acts say whether to look for them.
+	// Few have notes: the acts say whether to read them.
 	if len(s.Acts) == maxActs || slices.ContainsFunc(s.Acts, isNote) {
 		if s.Notes, err = tx.Notes(ctx, ref, MaxNotes); err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func ReadStory(ctx context.Context, tx *store.Tx, kind till.SubjectKind, ref sto
 	return s, s.readOpen(ctx, tx, ref)
 }
 
-// The engine's rows stand at the moments of events and cases: those of one decision are in
+// The engine's rows are at the moments of events and cases: those of one decision are in
 // one commit, whose times are microseconds apart.
 const (
 	decisionSpan = time.Millisecond
@@ -170,7 +170,7 @@ func (s *Story) readOpen(ctx context.Context, tx *store.Tx, ref store.Ref) (err 
 	return err
 }
 
-// OpenCases returns the cases that somebody has to look at.
+// OpenCases returns the cases that somebody has to check.
 func (s *Story) OpenCases() []*store.Case {
 	return slices.DeleteFunc(slices.Clone(s.Cases), func(c *store.Case) bool { return !c.ClosedAt.IsZero() })
 }
@@ -203,7 +203,7 @@ type MomentKind string
 
 // The kinds. Those that begin with next have not happened yet.
 const (
-	MomentEvent    MomentKind = "event"    // a change that clients are told
+	MomentEvent    MomentKind = "event"    // a change that clients are notified of
 	MomentSent     MomentKind = "sent"     // a send to the operator
 	MomentAsked    MomentKind = "asked"    // a check, or several with one answer
 	MomentResolved MomentKind = "resolved" // a person brought the decision
@@ -219,7 +219,7 @@ const (
 	MomentEnd      MomentKind = "next_end"  // the customer's time is over
 )
 
-// Group is what a moment is about, for those who look for one thing.
+// Group is what a moment is about, for those who want one thing.
 type Group string
 
 // The groups.

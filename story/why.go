@@ -23,7 +23,7 @@ const (
 	WhyUnsure        WhyCode = "unsure"         // sent, and no answer came
 	WhyWaiting       WhyCode = "waiting"        // on the customer's phone, in time
 	WhyOver          WhyCode = "over"           // the customer's time is over, and the operator says nothing
-	WhyAttention     WhyCode = "attention"      // a person looks at it
+	WhyAttention     WhyCode = "attention"      // a person checks it
 	WhyMismatch      WhyCode = "mismatch"       // the operator reports another amount
 	WhyPaid          WhyCode = "paid"
 	WhyPaidFree      WhyCode = "paid_free" // paid, without a fee

@@ -226,7 +226,7 @@ func (g *gaugeReader) instances() {
 	}
 }
 
-// statements tells what the comparisons of operators' statements have left.
+// statements reads what the comparisons of operators' statements have left.
 func (g *gaugeReader) statements() error {
 	sums, err := g.tx.StatementSums(g.ctx)
 	counts := map[[2]string]int64{}
@@ -246,8 +246,8 @@ func (g *gaugeReader) statements() error {
 	return err
 }
 
-// verifications tells when the books were verified and what the last run found, whoever ran
-// it. A database that was never verified says so.
+// verifications reads when the books were verified and what the last run found, of any
+// instance or command. A database that was never verified says so.
 func (g *gaugeReader) verifications() error {
 	sound, broken, err := g.tx.LastVerified(g.ctx)
 	if err != nil {
@@ -263,7 +263,7 @@ func (g *gaugeReader) verifications() error {
 	return nil
 }
 
-// backups tells when the last backup and the last drill ended. PostgreSQL is saved by its
+// backups reads when the last backup and the last drill ended. PostgreSQL is saved by its
 // own tools; of them Till sees whether the server archives its log.
 func (g *gaugeReader) backups() {
 	if g.status.Shared {

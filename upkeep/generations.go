@@ -123,7 +123,7 @@ var (
 )
 
 // changeGenerations runs a change, with other changes kept waiting, and records it in the
-// audit log of the house. The change returns "" if there is nothing to do.
+// audit log of the installation. The change returns "" if there is nothing to do.
 func changeGenerations(ctx context.Context, s *store.Store, by, action string, change func(tx *store.Tx, g *Generations) (detail string, err error)) (changed bool, err error) {
 	_, err = store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
 		changed = again
@@ -208,7 +208,7 @@ const maxSentCounted = 10_000
 
 // RetireGeneration ends a generation. It is refused while something needs it: it seals, a
 // value is sealed with it, or an operator may call an address of its time. It returns false
-// if the generation is retired already. It ends every session and link: whoever had the key
+// if the generation is retired already. It ends every session and link: who had the key
 // may have signed in by a form that they wrote.
 func RetireGeneration(ctx context.Context, s *store.Store, number int, by string) (bool, error) {
 	return changeGenerations(ctx, s, by, "secret.retire", func(tx *store.Tx, g *Generations) (string, error) {

@@ -18,7 +18,7 @@ const (
 
 // FillSums brings the sums up to the wallets' lines where they are not all there
 // yet: in a database that is older than sums. It reads one hour of a client, or
-// one day of the house, in a snapshot and adds what is missing in a small
+// one day of the installation, in a snapshot and adds what is missing in a small
 // background commit, the newest first. An hour that was filled twice stays right.
 func FillSums(ctx context.Context, s *store.Store) error {
 	for {
@@ -62,7 +62,7 @@ func fillClient(ctx context.Context, s *store.Store, f store.SumFill) error {
 	return nil
 }
 
-// FillMixedHours lets FillSums look again at the hours since sums began. An
+// FillMixedHours lets FillSums read again the hours since sums began. An
 // instance calls it when it starts: where it replaces one of the release before,
 // that one has settled without adding up. A week later nobody does any more, and
 // nobody ever did where all clients are younger than the sums.

@@ -25,7 +25,7 @@ type Turn struct {
 	Run func(ctx context.Context) (result string, err error)
 }
 
-// Limits of turns: how often an instance looks whose turn it is, how soon a run that
+// Limits of turns: how often an instance checks whose turn it is, how soon a run that
 // failed is tried again, and how long a result may be.
 const (
 	turnInterval = 5 * time.Second
@@ -40,7 +40,7 @@ type Turns struct {
 	All   []Turn
 	// Seen, if not nil, gets each turn as it is in the database, also those of others.
 	Seen func(t *store.Turn)
-	// Changed, if not nil, is told that this instance took a turn over from one that did
+	// Changed, if not nil, is notified that this instance took a turn over from one that did
 	// not end it, that a turn has failed here, and that it works again.
 	Changed func(turn, from, to, why string)
 	Log     *slog.Logger
@@ -64,7 +64,7 @@ func (ts *Turns) longest() (d time.Duration) {
 	return d
 }
 
-// look does what is due and free.
+// look runs what is due and free.
 func (ts *Turns) look(ctx context.Context) time.Duration {
 	if err := ts.Once(ctx); err != nil && ctx.Err() == nil {
 		ts.Log.Warn("turns not read", "error", err)
@@ -103,7 +103,7 @@ func (ts *Turns) Once(ctx context.Context) error {
 	return nil
 }
 
-// noteRun tells of a run that ended otherwise than the one before.
+// noteRun reports a run that ended otherwise than the one before.
 func (ts *Turns) noteRun(t *Turn, err error) {
 	if ts.failing == nil {
 		ts.failing = map[string]bool{}

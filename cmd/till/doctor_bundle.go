@@ -31,7 +31,7 @@ import (
 	"till/store"
 )
 
-// bundle is what 'till doctor --bundle' writes: what whoever helps needs to know, and
+// bundle is what 'till doctor --bundle' writes: what helpers need to know, and
 // nothing about clients or persons. Its parts have no client's text by construction; texts of the
 // configuration are shown only under keys of a short list, every other one as its length and a
 // digest under a salt that is new with each bundle, so that equal values can be seen to be equal
@@ -321,7 +321,7 @@ func (b *bundle) readPlans(ctx context.Context) ([]byte, error) {
 }
 
 // readVerify proves the books. A problem's text may name a receipt, so only its kind and
-// how often it was found are told.
+// how often it was found are shown.
 func (b *bundle) readVerify(ctx context.Context) ([]byte, error) {
 	return b.withStore(ctx, func(s *store.Store) (any, error) {
 		r, err := books.Verify(ctx, s, books.Options{})

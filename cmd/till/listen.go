@@ -138,7 +138,7 @@ func (l *listenFlags) config() (*relay.Config, error) {
 	return c, nil
 }
 
-// tryNow tells of each line that says r.
+// tryNow notifies of each line that says r.
 func tryNow(in io.Reader) <-chan struct{} {
 	asked := make(chan struct{})
 	go func() {

@@ -80,7 +80,7 @@ func newRoot() *cobra.Command {
 			if err := setFromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
 				return err
 			}
-			cmd.SetContext(store.WithCause(cmd.Context(), cli.CauseOf(cmd))) // of what the audit log is told
+			cmd.SetContext(store.WithCause(cmd.Context(), cli.CauseOf(cmd))) // the cause that the audit log gets
 			return cli.CheckDatabase(cmd.Flags())
 		},
 	}

@@ -18,7 +18,7 @@ func newPerson() *cobra.Command {
 	return cli.NewGroup("person", "Invite and manage people of the console", newPersonInvite(), newPersonList(), newPersonRoles(), newPersonDisable(), newPersonReset())
 }
 
-// defaultConsole is where till serve and till dev listen unless told otherwise.
+// defaultConsole is where till serve and till dev listen by default.
 // Passkeys need the name: browsers refuse them at IP addresses.
 const defaultConsole = "http://localhost:8080/v1"
 

@@ -72,7 +72,7 @@ func eachPerson(ctx context.Context, s *store.Store, f func(p *till.Person, of [
 }
 
 func (m member) object() cli.Object {
-	role := func(r till.Membership) cli.Object { return cli.Object{"client_id", r.Client, "role", r.Role} } // without a client: of the house
+	role := func(r till.Membership) cli.Object { return cli.Object{"client_id", r.Client, "role", r.Role} } // without a client: of the installation
 	return cli.Object{"person_id", m.ID, "login", m.Login, "name", m.Name, "roles", cli.Objects(m.of, role), "password", m.HasPassword, "totp", m.HasTOTP,
 		"passkeys", m.Passkeys, "disabled", !m.DisabledAt.IsZero(), "seen_at", m.SeenAt}
 }

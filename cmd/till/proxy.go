@@ -109,7 +109,7 @@ func (p *proxyFlags) rules() ([]faulty.Rule, error) {
 	return rules, nil
 }
 
-// serveProxy serves until the command is stopped, and tells what was spoiled.
+// serveProxy serves until the command is stopped, and reports what was spoiled.
 func serveProxy(ctx context.Context, w io.Writer, l net.Listener, proxy *faulty.Proxy, asJSON bool) error {
 	s := &http.Server{Handler: proxy, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)

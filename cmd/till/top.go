@@ -161,7 +161,7 @@ type topView struct {
 	Held          float64         `json:"payouts_held"`
 	Ready         float64         `json:"ready"`
 	Why           string          `json:"why_not_ready"`
-	Age           *float64        `json:"books_age_seconds"` // of what stands from open to payouts_held; null: nobody has read it
+	Age           *float64        `json:"books_age_seconds"` // of the values from open to payouts_held; null: nobody has read it
 	AgeBecause    string          `json:"books_age_because"` // why they were not read now; empty: they were
 	Troubles      []string        `json:"troubles"`          // of the same age, as 'till status' names them
 	Connections   []topConnection `json:"connections"`

@@ -272,7 +272,7 @@ func (v *visit) auditCSV() error {
 	})
 }
 
-// maxAuditSlices bounds how much of a log one table looks through.
+// maxAuditSlices bounds how much of a log one table reads.
 const maxAuditSlices = 200
 
 func (v *visit) auditRow(a *store.AuditRow) []string {

@@ -137,7 +137,7 @@ func (v *visit) postWithdraw() error {
 
 // postRole is POST …/people/role.
 func (v *visit) postRole() error {
-	if v.R.PostFormValue("role") != "" { // to take one away is always possible
+	if v.R.PostFormValue("role") != "" { // to remove one is always possible
 		if err := v.CheckActive(); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // settingsPage is how a merchant is shown to people, and what was agreed with the
-// house.
+// installation's operator.
 type settingsPage struct {
 	*shell.Frame
 	Done, Refused string

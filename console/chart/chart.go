@@ -44,7 +44,7 @@ type Chart struct {
 	Whole bool
 }
 
-// MaxSeries is how many series are told apart.
+// MaxSeries is how many series can be distinguished.
 const MaxSeries = 6
 
 // drawing is an SVG under construction. Every text goes through escape.
@@ -84,7 +84,7 @@ func (c *Chart) plot(max int64) *plot {
 
 // axis returns how far the lines of an axis are apart, which is 1, 2 or 5 times a power
 // of ten, and how many there are: as few as the greatest value needs, so that it
-// stands near the top.
+// is near the top.
 func axis(greatest int64) (step int64, lines int) {
 	for unit := int64(1); unit <= (1<<63-1)/10/maxLines/5; unit *= 10 {
 		for _, k := range []int64{1, 2, 5} {
@@ -133,7 +133,7 @@ func (p *plot) open(d *drawing) {
 	}
 }
 
-// patterns tell series apart without colour: plain, hatched, dotted, crossed.
+// patterns distinguish series without colour: plain, hatched, dotted, crossed.
 var patterns = []string{"", "M-1 7L7-1M-4 4L4-4M2 10L10 2", "M2 3h2", "M0 0L6 6M6 0L0 6"}
 
 // marks are the patterns within 12 by 12, for legends.

@@ -187,7 +187,7 @@ func (p *collectPage) WrongOf(field string) string {
 	return ""
 }
 
-// askAgain fills in what was asked for before, once that has ended. Whoever asked
+// askAgain fills in what was asked for before, once that has ended. The person who asked
 // sees the whole number again: they typed it.
 func (v *visit) askAgain(p *collectPage, who *account.Session) error {
 	id, err := till.ParseID(v.R.URL.Query().Get("again"))
@@ -354,7 +354,7 @@ func (v *visit) collectFailed(p *collectPage, err error) error {
 	v.Console.Log.Warn("payment at the counter not created", "request_id", v.ID, "error", err)
 	p.Uncertain = t("collect.uncertain")
 	v.W.Header().Set("Retry-After", "2")
-	v.Render(http.StatusServiceUnavailable, "collect", p) // the database is away: nothing more is read
+	v.Render(http.StatusServiceUnavailable, "collect", p) // the database is unreachable: nothing more is read
 	return nil
 }
 

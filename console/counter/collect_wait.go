@@ -21,7 +21,7 @@ type waitPage struct {
 	*shell.Frame
 	Again    string
 	Amount   till.Money
-	Phone    string // whole while it waits, for whoever typed it
+	Phone    string // whole while it waits, for the person who typed it
 	State    shell.Chip
 	Reason   string
 	Going    subject.Going
@@ -116,7 +116,7 @@ func (v *visit) showWait(history *story.Story, own bool, sums []store.DeskSum) e
 	return v.Page("collected", p)
 }
 
-// paidFacts fills in what a cashier tells the customer.
+// paidFacts fills in what a cashier says to the customer.
 func (v *visit) paidFacts(p *waitPage, s *story.Story) {
 	t, pay := v.Words.T, s.Payment
 	add := func(name, value string) *shell.Fact {
@@ -200,13 +200,13 @@ type minePage struct {
 	Kind    string
 	Again   string
 	Who     string         // "": one's own
-	People  []shell.Choice // whose the person may look at
+	People  []shell.Choice // whose the person may see
 	Only    bool           // the open ones
 	OpenTab []shell.Choice
 	Collect string
 }
 
-// mine is GET /c/{client}/collect/mine. Whoever may read the audit log sees each
+// mine is GET /c/{client}/collect/mine. Who may read the audit log sees each
 // cashier's.
 func (v *visit) mine() error {
 	p := &minePage{Frame: v.Frame(v.Words.T("mine.title"), "menu.collect"), Kind: "payments", Again: v.R.URL.RequestURI(), Collect: v.ClientPath("/collect"),

@@ -21,7 +21,7 @@ var papers = []string{"58", "80", "a4"}
 const copyAfter = 15 * time.Minute
 
 // receiptPage is a receipt, as it is printed. Its language is the merchant's,
-// which need not be that of whoever prints it.
+// which need not be that of the person who prints it.
 type receiptPage struct {
 	*shell.Frame
 	Paper    string

@@ -61,7 +61,7 @@ type flowRow struct {
 	WithBack           bool
 }
 
-// ending is how a payment can stand: the key of its word, and the statuses.
+// ending is a state of payments: the key of its word, and the statuses.
 type ending struct {
 	key string
 	is  func(till.Status) bool
@@ -111,7 +111,7 @@ func (v *visit) moreFigures() error {
 	return v.Page("figures", p)
 }
 
-// drawEnds adds up how payments stand, by slot and by method. A payment counts in the
+// drawEnds counts payments by state, by slot and by method. A payment counts in the
 // hour in which it was made.
 func (v *visit) drawEnds(p *figuresPage, counts []store.HourSum) {
 	f, all := p.figures, int64(0)

@@ -80,7 +80,7 @@ func share(part, whole int64) string {
 	return look.Percent(min(part, whole), whole)
 }
 
-// slotLabel is what stands below a bar, slotName its whole name.
+// slotLabel is the text below a bar, slotName its whole name.
 func (f *figures) slotLabel(v *visit, i int) string {
 	at := f.slots[i]
 	switch {

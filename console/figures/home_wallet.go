@@ -28,7 +28,7 @@ type balanceLine struct {
 
 type balanceRow struct{ Day, Balance string }
 
-// readBalances reads the line of the leading wallet. It stands outside the region that
+// readBalances reads the line of the leading wallet. It is outside the region that
 // is fetched again: days that are over do not change.
 func (v *visit) readBalances(ctx context.Context, tx *store.Tx, p *homePage) error {
 	if len(p.Wallets) == 0 || v.R.Header.Get("Till-Region") != "" {

@@ -12,7 +12,7 @@ import (
 	"till/store"
 )
 
-// housePage is the first page of whoever runs the installation. It only shows.
+// housePage is the first page of the installation's staff. It only shows.
 type housePage struct {
 	*shell.Frame
 	*figures

@@ -53,7 +53,7 @@ func Answer(v *shell.Visit, name string, read func() (rows [][]string, taken str
 	if err := v.Console.People.NoteAct(v.R.Context(), v.Session, v.Client, people.Act{Action: "export." + name, Detail: taken}); err != nil {
 		return err
 	}
-	release() // whoever reads slowly must not hold it
+	release() // a slow reader must not hold it
 	return WriteTable(v, name, rows)
 }
 

@@ -14,7 +14,7 @@ const (
 )
 
 // Spaces that do not break: the narrow one groups digits in French, the other
-// stands between a number and its unit.
+// is between a number and its unit.
 const (
 	narrowSpace = "\u202f"
 	wideSpace   = "\u00a0"

@@ -146,7 +146,7 @@ func (c Clock) ISODay(t till.Time) string { return c.In(t).Format("2006-01-02") 
 // Local returns 2026-11-14 14:02:10, for tables that a program reads.
 func (c Clock) Local(t till.Time) string { return c.In(t).Format("2006-01-02 15:04:05") }
 
-// Offset returns how the zone stands to UTC at a moment: UTC+1.
+// Offset returns the zone's offset from UTC at a moment: UTC+1.
 func (c Clock) Offset(t till.Time) string {
 	_, seconds := c.In(t).Zone()
 	sign := "+"

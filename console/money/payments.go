@@ -31,7 +31,7 @@ type listPage struct {
 	Total   int64
 	News    int64  // that came since
 	Show    string // the address that shows them
-	Again   string // the address of this list as it stands
+	Again   string // the address of this list as it is
 	Pages   *list.Pages
 	CSV     string
 	Whole   string // where the table with whole phones is asked for

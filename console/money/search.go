@@ -18,7 +18,7 @@ import (
 	"till/story"
 )
 
-// A search can be reloaded and sent to a colleague, so what was typed stands in the address. A phone
+// A search can be reloaded and sent to a colleague, so what was typed is in the address. A phone
 // must not: addresses end up in logs, histories and chats. It is sealed under a key of the
 // installation's secret, bound to the merchant. A hash would not do: the numbers of a country can be
 // tried through in seconds. A token of another merchant or installation is not found.
@@ -47,9 +47,9 @@ type searchPage struct {
 	Hits  []hits
 	Lines []*walletLine
 	Found int
-	Limit bool   // too many rows to look through
+	Limit bool   // too many rows to read
 	More  bool   // there may be more than is shown
-	Wide  string // where to look otherwise
+	Wide  string // where to search otherwise
 
 	Secret, Replace string // what a secret of ours opens, and where it is replaced
 }
@@ -198,8 +198,8 @@ func (v *visit) search() error {
 	return v.Page("search", p)
 }
 
-// noteSearch writes down that somebody of the house looked for something in all
-// merchants: how, and in how many it was found, never what for.
+// noteSearch writes down that somebody of the house searched all merchants: how, and in how
+// many something was found, never what for.
 func (v *visit) noteSearch(p *searchPage) error {
 	if v.Client != nil {
 		return nil
@@ -214,7 +214,7 @@ func (v *visit) noteSearch(p *searchPage) error {
 		Detail: "by " + p.As + ": " + till.Count(int64(p.Found), "hit", "hits") + ", " + till.Count(int64(len(merchants)), "merchant", "merchants")})
 }
 
-// findByWays looks for a text as the person has chosen to take it; or in each
+// findByWays searches for a text as the person has chosen to take it; or in each
 // way until one finds something, because nobody knows what a receipt looks like.
 func (v *visit) findByWays(p *searchPage, ways []string, text string) error {
 	if slices.Contains(ways, p.As) {
@@ -242,7 +242,7 @@ func (v *visit) phoneOf(text string) string {
 	return subject.DigitsOf(text)
 }
 
-// find looks for a text as p.As says.
+// find searches for a text as p.As says.
 func (v *visit) find(p *searchPage, text string) error {
 	q := v.searchFor(p.As, text)
 	if p.As == asAmount && len(q.Amounts) == 0 {
@@ -273,7 +273,7 @@ func (v *visit) find(p *searchPage, text string) error {
 	})
 }
 
-// findLines adds the lines of wallets that tell more than the payments and payouts that
+// findLines adds the lines of wallets that show more than the payments and payouts that
 // were found.
 func (v *visit) findLines(ctx context.Context, tx *store.Tx, p *searchPage, q story.Search) error {
 	if v.Client != nil && !v.May(people.WalletsSee) {

@@ -111,7 +111,7 @@ func textOf(id till.ID) string {
 }
 
 // statementWriter sends each slice at once, compressed if the browser takes that.
-// Whoever lost the right meanwhile gets no further slice.
+// Who lost the right meanwhile gets no further slice.
 type statementWriter struct {
 	v    *visit
 	name string
@@ -144,7 +144,7 @@ func (w *statementWriter) Write(b []byte) (n int, err error) {
 	} else if n, err = w.z.Write(b); err == nil {
 		err = w.z.Flush()
 	}
-	_ = c.Flush() // what could not be sent is told by the next write
+	_ = c.Flush() // the next write reports what could not be sent
 	return n, err
 }
 

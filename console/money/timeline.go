@@ -33,8 +33,8 @@ type TimelineItem struct {
 	Group        story.Group
 }
 
-// timeline returns what happened, by time. Webhook deliveries stand at the
-// time they were sent; one that arrived at once kept no time, and stands at its
+// timeline returns what happened, by time. Webhook deliveries have the
+// time they were sent; one that arrived at once kept no time, and has its
 // event's.
 func (v *visit) timeline(s *story.Story, views []*webhook.DeliveryView, endpoints map[till.ID]*store.Endpoint) []*TimelineItem {
 	var out []*TimelineItem

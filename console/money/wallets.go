@@ -97,7 +97,7 @@ type walletLine struct {
 	Amount    till.Money
 	Balance   till.Money
 	Path      string // of the payment or payout
-	Statement string // where the line stands, on other pages
+	Statement string // where the line is, on other pages
 	Reference string
 	Method    string
 	Receipt   string
@@ -216,7 +216,7 @@ func (v *visit) walletLines(lines []*ledger.Transaction) []*walletLine {
 	return out
 }
 
-// statementPath returns where a line stands in the statement of its day.
+// statementPath returns where a line is in the statement of its day.
 func (v *visit) statementPath(t *ledger.Transaction) string {
 	day := v.Clock.ISODay(t.CreatedAt)
 	return shell.PathOf(t.ClientID, "/wallets/"+t.Amount.Currency+"?from="+day+"&to="+day) + "#l" + strconv.FormatInt(t.Sequence, 10)

@@ -166,8 +166,8 @@ type message struct {
 	Text string
 }
 
-// sandbox is GET /c/{client}/sandbox. Looking at the page holds the number for
-// a while: whoever sees the phone answers its prompts.
+// sandbox is GET /c/{client}/sandbox. A view of the page holds the number for
+// a while: who sees the phone answers its prompts.
 func (v *visit) sandbox() error {
 	return v.showTable(v.readTable(v.R.URL.Query()), "", "")
 }

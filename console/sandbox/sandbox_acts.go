@@ -137,7 +137,7 @@ func (v *visit) setHandset() error {
 	return v.Redirect(v.tableAddress(t))
 }
 
-// stateForm switches the handset on or off, or takes its network away.
+// stateForm switches the handset on or off, or its network off.
 func (v *visit) stateForm(t *table) error {
 	state := sandbox.HandsetState(v.R.PostFormValue("state"))
 	if !state.Valid() || t.story != nil {

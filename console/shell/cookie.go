@@ -34,7 +34,7 @@ func (v *Visit) SetLastingToken(token string, seconds int) {
 	http.SetCookie(v.W, &http.Cookie{Name: v.Console.cookieName(), Value: token, Path: "/", MaxAge: seconds, Secure: v.Console.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode})
 }
 
-// DropToken takes the token away, with everything else that the browser keeps
+// DropToken removes the token, with everything else that the browser keeps
 // of the console.
 func (v *Visit) DropToken() {
 	http.SetCookie(v.W, &http.Cookie{Name: v.Console.cookieName(), Path: "/", MaxAge: -1, Secure: v.Console.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode})

@@ -1,4 +1,4 @@
-// Package shell is what stands around every page of the console: the table of routes and
+// Package shell is what is around every page of the console: the table of routes and
 // who may, a visit from its cookie to its page, the frame with the menus, what somebody
 // must prove, how answers are written, live hints, and the gate in front of all of it.
 //

@@ -100,7 +100,7 @@ func (v *Visit) refuseVisit(r *people.Refusal) bool {
 	return true
 }
 
-// PageError returns what the person is told about err. What is no refusal is
+// PageError returns what the person is shown about err. What is no refusal is
 // ours: it is logged, and the person reads only that it happened.
 func (v *Visit) PageError(err error) *pageError {
 	var e *pageError
@@ -133,7 +133,7 @@ func (v *Visit) PageError(err error) *pageError {
 	return errOurs
 }
 
-// refusal returns what a person is told about a refusal.
+// refusal returns what a person is shown about a refusal.
 func (v *Visit) refusal(r *people.Refusal) string {
 	return v.Words.T("refusal."+string(r.Code), "n", int64(r.Wait.Seconds()))
 }

@@ -16,7 +16,7 @@ import (
 	"till/people"
 )
 
-// Frame is what every page has: who looks at it, in which language, and the
+// Frame is what every page has: who sees it, in which language, and the
 // menu around it. Pages embed it; its methods are what templates call.
 type Frame struct {
 	*words.Catalogue
@@ -51,7 +51,7 @@ type MenuItem struct {
 	Shortcut        string // of keys.js
 	Current         bool
 
-	Bar    bool     // it stands in the bar at the foot of small screens, too
+	Bar    bool     // it is in the bar at the foot of small screens, too
 	Ranges []string // the names that its page knows, if it shows a range of time
 
 	page *Route
@@ -167,8 +167,8 @@ func (v *Visit) ClientName() string {
 	return v.Client.Name
 }
 
-// otherClients returns the merchants that the person may switch to. Whoever has
-// one only costs no statement.
+// otherClients returns the merchants that the person may switch to. With
+// only one, it costs no statement.
 func (v *Visit) otherClients() []*till.Client {
 	if len(v.Session.Memberships) < 2 && !v.Session.MayHouse(people.ClientsLook) {
 		return nil
@@ -208,7 +208,7 @@ func (f *Frame) At(t till.Time) string { return f.Clock.DateTime(t) }
 // Moment returns a time, with its day only if that is not today.
 func (f *Frame) Moment(t till.Time) string { return f.Clock.Moment(t, f.Now) }
 
-// Maker names who made a link: a person, or whoever has the command line.
+// Maker names who made a link: a person, or the command line.
 func (f *Frame) Maker(actor string) string {
 	if _, person := till.PersonOfActor(actor); !person {
 		return f.T("join.by_command")
@@ -291,7 +291,7 @@ func TextLines(s string) []string {
 // switch to; others are found by their address.
 const maxListedClients = 100
 
-// clientsOf returns the merchants that a person may look at.
+// clientsOf returns the merchants that a person may see.
 func (k *Console) clientsOf(v *Visit) ([]*till.Client, error) {
 	own, err := k.People.Clients(v.R.Context(), v.Session)
 	if err != nil || !v.Session.MayHouse(people.ClientsLook) {

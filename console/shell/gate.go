@@ -25,7 +25,7 @@ const (
 	pagesPatience = 10 * time.Second
 )
 
-// gate is what stands between strangers and the database.
+// gate protects the database from strangers.
 type gate struct {
 	refusals  *door.Log
 	delays    *door.Delays
@@ -144,7 +144,7 @@ func (v *Visit) countRefused(reason string, status int) {
 	v.Console.gate.refusals.Add(r, v.ID)
 }
 
-// notedRefusals are those of people that tell of an attack, or of a proxy that is
+// notedRefusals are those of people that show an attack, or a proxy that is
 // not named.
 var notedRefusals = map[people.RefusalCode]bool{
 	people.WrongCredentials: true, people.WrongCode: true, people.WrongPassword: true, people.WaitFirst: true, people.NotFromHere: true,
@@ -172,7 +172,7 @@ func (v *Visit) wait() {
 }
 
 // readForm reads the body of a form into PostForm, which is all that handlers
-// look at: files are never read. Who has a session has more time.
+// read: files never are. Who has a session has more time.
 func (v *Visit) readForm() error {
 	if v.R.Method != http.MethodPost {
 		_ = v.R.ParseForm() // the address alone: what of it cannot be read is as if it were not there

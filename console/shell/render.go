@@ -56,7 +56,7 @@ func (v *Visit) Render(status int, name string, data any) {
 	v.Answer(status, "text/html; charset=utf-8", b.Bytes())
 }
 
-// unchanged tells a region's fetch that it has the region already.
+// unchanged says to a region's fetch that it has the region already.
 func (v *Visit) unchanged(b []byte) bool {
 	digest := sha256.Sum256(b)
 	tag := `W/"` + base64.RawURLEncoding.EncodeToString(digest[:12]) + `"`

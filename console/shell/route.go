@@ -9,7 +9,7 @@ type Audience int
 const (
 	Everyone Audience = iota // needs no session
 	SignedIn                 // any person
-	Staff                    // a role with the {client} of the path, or a look of the house
+	Staff                    // a role with the {client} of the path, or the house's right to view it
 	House                    // a role of the house
 )
 

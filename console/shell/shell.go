@@ -56,7 +56,7 @@ type Config struct {
 	Log *slog.Logger // nil means silence
 }
 
-// Rooms is what the shell stands around: the pages, and the menus that lead to them.
+// Rooms is what the shell is around: the pages, and the menus that lead to them.
 type Rooms struct {
 	Routes    []Route
 	Phone     []Route      // of a handset, under PhonePrefix

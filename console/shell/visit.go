@@ -293,12 +293,12 @@ func device(agent string) string {
 // gone reports whether an error says that the browser has left.
 func gone(err error) bool { return errors.Is(err, context.Canceled) }
 
-// noteLook writes down that a person of the house looks into a merchant.
+// noteLook writes down that a person of the house viewed a merchant.
 func (k *Console) noteLook(v *Visit) error {
 	return k.People.NoteLook(v.R.Context(), v.Session, v.Client)
 }
 
-// Requester is the person as the functions of webhooks know who asks. Whoever
+// Requester is the person as the functions of webhooks know who asks. Who
 // may see webhooks may see every kind of event.
 func (v *Visit) Requester() webhook.Requester {
 	return webhook.Requester{Actor: v.Session.Actor(), Scopes: till.EventScopes}

@@ -10,7 +10,7 @@ import (
 )
 
 // PaymentChip returns a payment's state as people read it, and the reason that
-// stands beside it.
+// is beside it.
 func PaymentChip(v *shell.Visit, p *store.PaymentRow) (shell.Chip, string) {
 	t := v.Words.T
 	reason := ""
@@ -85,7 +85,7 @@ func CaseKind(v *shell.Visit, kind string) string {
 func MaskPhone(phone string) string { return look.Mask(phone) }
 
 // ActWords returns an act in words. An act of an older release may have none; its code
-// stands in the row's details.
+// is in the row's details.
 func ActWords(v *shell.Visit, act string) string {
 	if v.Words.Has("act." + act) {
 		return v.Words.T("act." + act)

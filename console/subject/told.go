@@ -142,7 +142,7 @@ func CaseText(v *shell.Visit, text string) string {
 	return ""
 }
 
-// ClosedText returns who closed a case, and why. A person's reason stands as it was
+// ClosedText returns who closed a case, and why. A person's reason is as it was
 // written.
 func ClosedText(v *shell.Visit, c *store.Case) string {
 	who, why := till.NameOfActor(c.ClosedBy), InWords(v, c.Reason)

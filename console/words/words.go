@@ -118,7 +118,7 @@ func (c *Catalogue) T(key string, args ...any) string {
 	return strings.NewReplacer(pairs...).Replace(s)
 }
 
-// value returns an argument as it stands in a text.
+// value returns an argument as it is written in a text.
 func (c *Catalogue) value(v any) string {
 	switch v := v.(type) {
 	case string:

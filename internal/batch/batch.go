@@ -56,7 +56,7 @@ type Batcher[T any] struct {
 	observer Observer // nil: nobody counts
 }
 
-// Observer is told of a Batcher's work. It must not block.
+// Observer is notified of a Batcher's work. It must not block.
 type Observer interface {
 	// Ran is called before a batch runs, with its size and how long its first item waited.
 	Ran(size int, wait time.Duration)

@@ -24,7 +24,7 @@ type DB struct {
 	observer Observer // nil: nobody counts
 }
 
-// Observer is told of transactions. It must not block.
+// Observer is notified of transactions. It must not block.
 type Observer interface {
 	// Transaction is called after each try of a transaction: read, first (Foreground) or
 	// behind (Background). The result is ok, again (it collided and may run again),
@@ -71,7 +71,7 @@ type Sessions struct{ ReadUsed, ReadIdle, WriteUsed, WriteIdle int }
 // names are the priorities as observers know them.
 var names = [...]string{Foreground: "first", Background: "behind"}
 
-// observe tells the observer of one try.
+// observe reports one try to the observer.
 func (d *DB) observe(kind string, began time.Time, err error) {
 	if errors.Is(err, ErrDiskFull) {
 		d.full.Store(time.Now().UnixNano())

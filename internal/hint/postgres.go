@@ -48,7 +48,7 @@ type Notifier struct {
 	all     bool
 	probe   bool // send a notification, even without clients
 	started bool
-	resting bool // send is pausing and will look again by itself
+	resting bool // send is pausing and will check again by itself
 	closed  bool
 	wake    chan struct{}
 

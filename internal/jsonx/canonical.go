@@ -169,7 +169,7 @@ func skipValue(v []byte) int {
 			depth++
 		case '}', ']':
 			// A closing bracket ends the value it closes, or the plain value
-			// that stands last inside it.
+			// that is last inside it.
 			if depth == 0 {
 				return i
 			}

@@ -35,7 +35,7 @@ func Decode(data []byte, v any) error {
 }
 
 // startsObject reports whether the first byte that is not white space opens an
-// object. It keeps null away from Unmarshal, which would take it for any type.
+// object. It keeps null from Unmarshal, which would take it for any type.
 func startsObject(data []byte) bool {
 	for _, c := range data {
 		switch c {
@@ -95,7 +95,7 @@ func skipEscaped(data []byte, start int) (end int, clean bool) {
 		case '"':
 			return i + 1, clean
 		case '\\':
-			// Stepping over the escaped byte is what tells "\\u0000", a
+			// Stepping over the escaped byte is what distinguishes "\\u0000", a
 			// backslash and five letters, from "\u0000".
 			if bytes.HasPrefix(data[i:], []byte(`\u0000`)) {
 				clean = false

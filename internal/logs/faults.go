@@ -14,7 +14,7 @@ import (
 	"till/store"
 )
 
-// While the database is away, each request and each loop fails, many times a second, for one
+// While the database is unreachable, each request and each loop fails, many times a second, for one
 // reason. So lines about the same fault of the database are counted: the first is written
 // at once, then one a second for all that came, and one when the fault is over.
 const (

@@ -10,7 +10,7 @@ import (
 
 // Party is who pays or is paid, as far as the catalogue judges them.
 type Party struct {
-	At     string  // where it stands in the body: /customer, /recipient
+	At     string  // where it is in the body: /customer, /recipient
 	Absent bool    // it was not sent, and is refused already
 	Phone  *string // nil if it was not sent
 }
@@ -31,7 +31,7 @@ func (cat *Market) leads(m *till.Method, country string) bool {
 	return cat.Routed || cat.somewhere(m, country)
 }
 
-// somewhere is leads by a look at the routes.
+// somewhere is leads, read from the routes.
 func (cat *Market) somewhere(m *till.Method, country string) bool {
 	return slices.ContainsFunc(m.Markets, func(k till.Market) bool {
 		return (country == "" || country == k.Country) && cat.Leads(m.Code, k.Country, k.Currency)

@@ -20,7 +20,7 @@ type Ring struct {
 	state atomic.Pointer[ringState]
 }
 
-// ringState never changes: whoever reads it sees one moment.
+// ringState never changes: a reader sees one moment.
 type ringState struct {
 	keys map[int][]byte
 	used int
@@ -103,7 +103,7 @@ func (r *Ring) Sealer(label string) (*Sealer, error) {
 
 // BriefSealer is Sealer for what lives for minutes or hours and is kept nowhere: forms,
 // addresses, links. It opens what the generation in use sealed, or a newer one that other
-// instances use already. So whoever has a key that was replaced can forge nothing.
+// instances use already. So nobody can forge anything with a key that was replaced.
 func (r *Ring) BriefSealer(label string) (*Sealer, error) {
 	s, err := r.Sealer(label)
 	if err == nil {

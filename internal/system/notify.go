@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Notify tells systemd a state, such as READY=1. Without systemd it does nothing.
+// Notify reports a state to systemd, such as READY=1. Without systemd it does nothing.
 // https://www.freedesktop.org/software/systemd/man/sd_notify.html
 func Notify(state string) error {
 	name := os.Getenv("NOTIFY_SOCKET")
@@ -27,7 +27,7 @@ func Notify(state string) error {
 	return err
 }
 
-// WatchdogInterval returns how often systemd wants to be told that this process is
+// WatchdogInterval returns how often systemd wants to be notified that this process is
 // alive; 0 if it does not.
 func WatchdogInterval() time.Duration {
 	if pid := os.Getenv("WATCHDOG_PID"); pid != "" && pid != strconv.Itoa(os.Getpid()) {

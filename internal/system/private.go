@@ -24,7 +24,7 @@ func CreatePrivate(path string) error {
 // ReadableByOthers returns those of some files that other users of this machine can
 // read: their modes let them, and so does the mode of the folder that they are
 // in. On Windows it returns none (see CanCheckReaders): there, who can read a file is
-// inherited from its folder and not told by a mode.
+// inherited from its folder and not in a mode.
 func ReadableByOthers(paths ...string) (open []string) {
 	for _, path := range paths {
 		file, err := os.Stat(path)

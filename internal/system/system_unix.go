@@ -31,7 +31,7 @@ func SyncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// CanCheckReaders says whether ReadableByOthers can tell.
+// CanCheckReaders says whether ReadableByOthers works here.
 const CanCheckReaders = true
 
 // othersRead compares the modes of a file and its folder: the group's bits, then

@@ -36,7 +36,7 @@ func IsRunning(pid int) bool {
 // log of names.
 func SyncFolder(string) error { return nil }
 
-// CanCheckReaders says whether ReadableByOthers can tell.
+// CanCheckReaders says whether ReadableByOthers works here.
 const CanCheckReaders = false
 
 func othersRead(_, _ fs.FileMode) bool { return false }

@@ -48,7 +48,7 @@ type SimConfig struct {
 	Now func() time.Time
 }
 
-// The credentials of a simulator that is not told others.
+// The credentials of a simulator without others.
 const (
 	SimClientID     = "simulated-client"
 	SimClientSecret = "simulated-secret"

@@ -33,8 +33,8 @@ func simKey() (*rsa.PrivateKey, error) {
 	return x509.ParsePKCS1PrivateKey(der)
 }
 
-// SimSettings is what stands in [connection.airtel] for a simulator that was
-// told nothing else, and SimSecrets are the variables that it names.
+// SimSettings is [connection.airtel] for a simulator without other settings, and
+// SimSecrets are the variables that it names.
 const SimSettings = `country = "CG"
 currency = "XAF"
 operations = ["payments", "payouts"]

@@ -216,7 +216,7 @@ func (s *Simulator) record(w http.ResponseWriter, e simulator.Entry) {
 		"id": e.Reference, "status": status}}, code, "ESB000010", "SUCCESS", status != "TF")
 }
 
-// statusOf is Airtel's word for how a request stands, and the code beside it.
+// statusOf is Airtel's word for the state of a request, and the code beside it.
 func (s *Simulator) statusOf(e *simulator.Entry) (status, code string) {
 	family := "DP008"
 	if e.Kind == "payout" {
@@ -235,7 +235,7 @@ func (s *Simulator) statusOf(e *simulator.Entry) (status, code string) {
 	}
 }
 
-// enquire answers how a request stands.
+// enquire answers with the state of a request.
 func (s *Simulator) enquire(kind string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id := r.PathValue("id")

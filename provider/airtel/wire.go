@@ -258,7 +258,7 @@ func (p *service) failure(a *answer, status, code string, m codeMeaning) provide
 		result.Reason, result.Retryable = p.reason(m.reason), m.retryable
 		result.OurFault = p.ourFault(result.Reason, code, m)
 	}
-	// This code has three meanings, and only its message tells one of them.
+	// This code has three meanings, and only its message says which.
 	if code == "DP00800001005" && strings.Contains(strings.ToLower(a.Data.Message+" "+string(a.Status.Message)), "msisdn not found") {
 		result.Reason, result.Retryable = p.reason(till.PayerNotFound), false
 	}

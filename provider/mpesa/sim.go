@@ -42,8 +42,7 @@ type SimConfig struct {
 	Faults  simulator.Faults
 }
 
-// SimSettings is what stands in [connection.mpesa] for a simulator that was
-// told nothing else.
+// SimSettings is [connection.mpesa] for a simulator without other settings.
 const SimSettings = `consumer_key_env = "SIM_MPESA_SECRET"
 consumer_secret_env = "SIM_MPESA_SECRET"
 short_code = "174379"
@@ -163,7 +162,7 @@ const maxSimBody = 64 << 10
 // simStatusPath is where a dead token has a code of its own.
 const simStatusPath = "/mpesa/transactionstatus/v1/query"
 
-// authenticated reads a request of whoever has the token.
+// authenticated reads a request of a caller with the token.
 func (s *Simulator) authenticated(next func(w http.ResponseWriter, q simRequest)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
@@ -228,14 +227,14 @@ var (
 	simPhone  = regexp.MustCompile(`^254[17][0-9]{8}$`)
 )
 
-// simCallable tells whether Daraja would call an address; the simulator also calls
+// simCallable reports whether Daraja would call an address; the simulator also calls
 // this machine.
 func simCallable(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
 }
 
-// validPassword tells whether a request's password is right.
+// validPassword reports whether a request's password is right.
 func (s *Simulator) validPassword(q simRequest) bool {
 	want := base64.StdEncoding.EncodeToString([]byte(s.c.ShortCode + s.c.Passkey + q.text("Timestamp")))
 	return len(q.text("Timestamp")) == 14 && q.text("Password") == want
@@ -335,7 +334,7 @@ func (s *Simulator) query(w http.ResponseWriter, q simRequest) {
 	}
 }
 
-// sendCallback tells the caller how a push has ended, when it has.
+// sendCallback notifies the caller how a push has ended, when it has.
 func (s *Simulator) sendCallback(handle string, plan simulator.Plan) {
 	if plan.State == simulator.Open {
 		return

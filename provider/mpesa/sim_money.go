@@ -29,7 +29,7 @@ func (s *Simulator) Certificate() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
-// validInitiator tells whether a request's initiator is ours. The password itself
+// validInitiator reports whether a request's initiator is ours. The password itself
 // is taken, too, so that nobody needs the certificate of a simulator.
 func (s *Simulator) validInitiator(name, credential string) bool {
 	if credential == s.c.InitiatorPassword {
@@ -168,7 +168,7 @@ func (s *Simulator) status(w http.ResponseWriter, q simRequest) {
 		"ResponseDescription": "Accept the service request successfully."})
 }
 
-// writeStatus writes how a payout stands into an answer.
+// writeStatus writes the state of a payout into an answer.
 func (s *Simulator) writeStatus(q simRequest, r *simResult) {
 	if !s.validInitiator(q.text("Initiator"), q.text("SecurityCredential")) {
 		r.ResultCode, r.ResultDesc = json.Number("2001"), simDesc("2001")

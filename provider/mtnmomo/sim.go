@@ -44,7 +44,7 @@ type SimConfig struct {
 	Now func() time.Time
 }
 
-// The credentials of a simulator that is not told others.
+// The credentials of a simulator without others.
 const (
 	SimUser            = "c72025f5-5cd1-4630-99e4-8ba4722fad56"
 	SimKey             = "simulated-api-key"
@@ -52,8 +52,8 @@ const (
 	SimDisbursementKey = "simulated-disbursement-key"
 )
 
-// SimSettings is what stands in [connection.mtnmomo] for a simulator that was
-// told nothing else, here as MTN Congo, called back on the same machine.
+// SimSettings is [connection.mtnmomo] for a simulator without other settings, here as MTN
+// Congo, called back on the same machine.
 const SimSettings = `target_environment = "mtncongo"
 api_user_env = "SIM_MTN_API_USER"
 api_key_env = "SIM_MTN_API_KEY"
@@ -166,7 +166,7 @@ func simMovesMoney(r *http.Request) bool {
 
 // ServeHTTP answers as MTN does.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// The new gateway turns the names of some libraries away, with a page.
+	// The new gateway refuses the names of some libraries, with a page.
 	if s.c.NewPlatform && strings.Contains(r.UserAgent(), "python-requests") {
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(http.StatusForbidden)

@@ -79,7 +79,7 @@ var (
 )
 
 // Fingerprint names the account as the configuration does. A new token does not change it:
-// Company tells whose it is.
+// Company says whose it is.
 func (s *service) Fingerprint() string {
 	return strings.TrimSpace("pawapay " + s.kind.id + " " + s.base + " " + s.c.Account)
 }

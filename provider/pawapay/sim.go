@@ -43,11 +43,10 @@ type SimConfig struct {
 	OutOfFunds bool
 }
 
-// SimToken is the token of a simulator that is not told another.
+// SimToken is the token of a simulator without another.
 const SimToken = "simulated"
 
-// SimSettings is what stands in [connection.pawapay] for a simulator that was
-// told nothing else.
+// SimSettings is [connection.pawapay] for a simulator without other settings.
 const SimSettings = `api_token_env = "SIM_PAWAPAY_TOKEN"
 operations = ["payments", "payouts"]
 `

@@ -24,7 +24,7 @@ import (
 	"till/provider/simulator"
 )
 
-// simRecord is how a deposit or payout stands.
+// simRecord is the state of a deposit or payout.
 type simRecord struct {
 	DepositID             string            `json:"depositId,omitempty"`
 	PayoutID              string            `json:"payoutId,omitempty"`
@@ -112,7 +112,7 @@ func (s *Simulator) resend(w http.ResponseWriter, r *http.Request, k *serviceKin
 	simJSON(w, http.StatusOK, answer)
 }
 
-// sendCallback tells the caller how a request has ended, when it has.
+// sendCallback notifies the caller how a request has ended, when it has.
 func (s *Simulator) sendCallback(k *serviceKind, id string, after time.Duration) {
 	target := s.c.DepositCallback
 	if k == &payouts {

@@ -82,7 +82,7 @@ func (o *Operator) answerPrompt(ctx context.Context, client, payment till.ID, f 
 		defer tx.Rollback()
 		r, err := o.book.lockPrompt(ctx, tx, client, payment)
 		// The time is asked for when the lock is held: a decision that waited for
-		// it must not undo an expiry that was told.
+		// it must not undo an expiry that was reported.
 		now := o.now()
 		if err != nil || r == nil || r.expiresAt <= now {
 			return err

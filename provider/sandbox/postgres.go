@@ -18,7 +18,7 @@ const (
 
 	bookSchema    = "sandbox"
 	maxIdentifier = 63               // PostgreSQL cuts a longer name
-	createLock    = 0x73616e64626f78 // the advisory lock of whoever creates a book
+	createLock    = 0x73616e64626f78 // the advisory lock for creating a book
 )
 
 var postgresDialect = strings.NewReplacer(

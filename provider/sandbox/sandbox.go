@@ -47,9 +47,9 @@ type Operator struct {
 	log          *slog.Logger
 
 	book *book
-	wake chan struct{} // tells Run that something is due before it would look
+	wake chan struct{} // wakes Run when something is due before its next check
 
-	closed context.Context // ends with Close: whoever waits in silence gives up
+	closed context.Context // ends with Close: calls that wait in silence give up
 	close  context.CancelFunc
 }
 

@@ -107,7 +107,7 @@ func TooMany(r *Reply) error {
 	return refusal
 }
 
-// RateLimitedTest returns what a test says whose call was turned away because there
+// RateLimitedTest returns what a test says whose call was refused because there
 // were too many, nil if that is not what has happened.
 func RateLimitedTest(operator string, err error) error {
 	if _, refused := errors.AsType[*provider.Refusal](err); !refused || errors.Is(err, provider.ErrCredentials) || errors.Is(err, context.DeadlineExceeded) {

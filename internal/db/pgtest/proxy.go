@@ -35,8 +35,7 @@ type Proxy struct {
 // Cut says when a connection is cut.
 type Cut int
 
-// The moments. The program cannot tell the first two from each other, nor the
-// last two.
+// The moments. The program cannot distinguish the first two, nor the last two.
 const (
 	Spare        Cut = iota // nothing is cut
 	BeforeCommit            // the server never hears of the COMMIT

@@ -24,7 +24,7 @@ func (a array) Index(n int) any {
 	return a.rows[n][a.i]
 }
 
-// IndexType implements pgtype.ArrayGetter: each element tells its own type.
+// IndexType implements pgtype.ArrayGetter: each element says its own type.
 func (a array) IndexType() any { return nil }
 
 // rowNumbers is the array of 1 to n.

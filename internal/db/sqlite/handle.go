@@ -14,7 +14,7 @@ import (
 	"till/internal/db"
 )
 
-// The driver's package does this for whoever imports it: on arm64 with large
+// The driver's package does this for its importers: on arm64 with large
 // pages the write-ahead log could not be mapped otherwise.
 func init() { sqlite3.PatchIssue199() }
 

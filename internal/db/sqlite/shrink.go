@@ -11,7 +11,7 @@ import (
 const pageSize = 4096
 
 // Shrink gives the memory of the page caches back unless they earned it: since the last
-// call they were asked for at least half as many pages as they hold. Whoever calls it does
+// call they were asked for at least half as many pages as they hold. The caller does
 // so at intervals. The pages are still in the system's own cache.
 //
 // This build of SQLite has one pool of pages for all connections of a process. So they are

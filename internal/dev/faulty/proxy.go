@@ -243,7 +243,7 @@ func (p *Proxy) forward(r *http.Request, body []byte, n int) (answer, error) {
 	req.Header = r.Header.Clone()
 	req.Header.Del("Connection")
 	if onThisMachine(p.target) {
-		req.Host = r.Host // the service tells its own name from one that a page of another site has pointed here
+		req.Host = r.Host // the service distinguishes its own name from one that a page of another site has pointed here
 	}
 	res, err := p.client.Do(req)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package rehearse tests a handler of webhooks: it sends good, repeated, stale, forged and
-// unusual events, looks at the answers and, by a command of the handler's author, at what was
+// unusual events, checks the answers and, by a command of the handler's author, at what was
 // done, and says what is wrong. It is till webhook check. It also says why a captured request
 // does not verify, which is till webhook verify.
 //

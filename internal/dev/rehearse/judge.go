@@ -36,7 +36,7 @@ type seen struct {
 	answers  []answer
 	observed bool   // the command was there, and said something
 	acted    int    // how often the payment was acted on
-	amount   string // what the handler has kept as its amount; "" if the command does not tell
+	amount   string // what the handler has kept as its amount; "" if the command does not say
 	r        *rehearsal
 }
 
@@ -139,7 +139,7 @@ func refusal(advice string) func(*seen) ruling {
 	}
 }
 
-// judgeAtOnce allows a copy to be told to come again: a lock may be held.
+// judgeAtOnce allows the answer "later" to a copy: a lock may be held.
 func judgeAtOnce(s *seen) ruling {
 	accepted := 0
 	for _, a := range s.answers {

@@ -31,7 +31,7 @@ const (
 )
 
 // Observe returns how often a payment was acted on, and the amount that is kept of it, "" if
-// that is not told.
+// that is not known.
 type Observe func(ctx context.Context, payment, reference string) (acted int, amount string, err error)
 
 // Config says which handler is tested, and how.
@@ -153,7 +153,7 @@ func (r *rehearsal) play(ctx context.Context, c *check, b *builder) (*seen, erro
 	return s, nil
 }
 
-// newClient returns a client that follows no redirect and, unless told otherwise, connects
+// newClient returns a client that follows no redirect and, unless anywhere is set, connects
 // to this machine only.
 func newClient(anywhere bool) *http.Client {
 	dialer := &net.Dialer{Timeout: postTimeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {

@@ -14,7 +14,7 @@ import (
 type Story struct {
 	Subject     string   `json:"subject"` // payment or payout
 	Name        string   `json:"name"`
-	EndsIn      string   `json:"ends_in"` // "" if every other phone tells it
+	EndsIn      string   `json:"ends_in"` // "" if every other phone plays it
 	Description string   `json:"description"`
 	Status      string   `json:"status"` // in which it ends
 	Reason      string   `json:"failure_reason"`

@@ -169,7 +169,7 @@ type Event struct {
 }
 
 // Watch calls f with each event until the story has ended. A payment whose phone was given
-// may tell another story; it has ended when its status is final.
+// may play another story; it has ended when its status is final.
 func (h *Happened) Watch(ctx context.Context, c *remote.Client, f func(Event) error) error {
 	if h.Story.Subject == "webhook_endpoint" {
 		return nil // its one event is there
@@ -206,7 +206,7 @@ func (h *Happened) Watch(ctx context.Context, c *remote.Client, f func(Event) er
 	}
 }
 
-// phone returns the phone number that tells the story.
+// phone returns the phone number that plays the story.
 func (h *Happened) phone() string {
 	s := h.subject()
 	return s.Customer.Phone + s.Recipient.Phone // it has one of them

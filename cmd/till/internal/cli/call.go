@@ -111,7 +111,7 @@ func (c *Call) Lines(result any, rows func(row func(cells ...any))) error {
 }
 
 // Columns are the heads of a table and the cells of an item. None is printed where there
-// are no items; if it is "", the heads stand alone.
+// are no items; if it is "", the heads are alone.
 type Columns[T any] struct {
 	None  string
 	Heads []any

@@ -43,7 +43,7 @@ func noConnection(ctx context.Context, tx *store.Tx, name string) error {
 	return fmt.Errorf("there is no connection %q here; there are %s", name, list)
 }
 
-// DefaultListen is where dev and serve listen unless told otherwise.
+// DefaultListen is where dev and serve listen by default.
 const DefaultListen = "127.0.0.1:8080"
 
 const ConfigUsage = "the TOML file of connections and routes (default none)"

@@ -69,12 +69,12 @@ func AddAnyID(cmd *cobra.Command, id *till.ID, name, what, usage string) {
 	})
 }
 
-// AddSecretFile adds --secret-file. What it is for stands behind the words of all.
+// AddSecretFile adds --secret-file. What it is for comes after the words that all share.
 func AddSecretFile(cmd *cobra.Command, file *string, what string) {
 	cmd.Flags().StringVar(file, "secret-file", "", "the installation's secret"+what+" (default till.secret beside the database)")
 }
 
-// AddLimit adds --limit: how many items are listed, 200 unless told otherwise.
+// AddLimit adds --limit: how many items are listed, 200 by default.
 func AddLimit(cmd *cobra.Command, limit *int, most int, usage string) {
 	const usual = 200
 	*limit = usual

@@ -15,7 +15,7 @@ import (
 )
 
 func NewAudit() *cobra.Command {
-	var client till.ID // unset: the house
+	var client till.ID // unset: the installation
 	var f books.AuditFilter
 	var span cli.Period
 	var house bool

@@ -137,7 +137,7 @@ type reportJSON struct {
 	Entries      int64         `json:"entries"`
 	Counters     int64         `json:"counters"`
 	Sums         int64         `json:"sums"`
-	SumsUnfilled int64         `json:"sums_unfilled"` // clients, and the house, whose sums are still being filled in
+	SumsUnfilled int64         `json:"sums_unfilled"` // clients, and the installation, whose sums are still being filled in
 	Audit        int64         `json:"audit"`
 	Seals        int64         `json:"seals"`
 	Heads        int64         `json:"audit_heads"`       // that were kept, and are still a part of their chain
