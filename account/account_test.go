@@ -227,7 +227,7 @@ func TestBadClientsAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		mode till.Mode
-	}{{"", till.Test}, {strings.Repeat("n", MaxName+1), till.Test}, {"two\nlines", till.Live}, {"Shop", "demo"}} {
+	}{{"", till.Test}, {strings.Repeat("n", maxName+1), till.Test}, {"two\nlines", till.Live}, {"Shop", "demo"}} {
 		_, _, err := a.CreateClient(t.Context(), c.name, c.mode, "Ada")
 		wantCode(t, err, till.CodeValidationFailed)
 	}

@@ -13,14 +13,14 @@ import (
 	"till/store"
 )
 
-// MaxName is the longest name of a client, in characters.
-const MaxName = 255
+// maxName is the longest name of a client, in characters.
+const maxName = 255
 
 // CreateClient creates a client with its default key and the wallets of its methods. A test
 // client has all methods of the sandbox, a live one none yet. The text of the key is
 // returned only here. It returns CodeValidationFailed for a bad name or mode.
 func (a *Accounts) CreateClient(ctx context.Context, name string, mode till.Mode, actor string) (*till.Client, string, error) {
-	if fields := checkName("/name", name, MaxName); fields != nil {
+	if fields := checkName("/name", name, maxName); fields != nil {
 		return nil, "", invalid(fields...)
 	}
 	if mode != till.Test && mode != till.Live {

@@ -273,7 +273,7 @@ func TestBadKeysAreRefused(t *testing.T) {
 		expires till.Time
 		want    till.FieldError
 	}{
-		"a long name":      {strings.Repeat("n", MaxKeyName+1), nil, 0, till.FieldError{Pointer: "/name", Code: till.FieldTooLong}},
+		"a long name":      {strings.Repeat("n", maxKeyName+1), nil, 0, till.FieldError{Pointer: "/name", Code: till.FieldTooLong}},
 		"a name with NUL":  {"a\x00b", nil, 0, till.FieldError{Pointer: "/name", Code: till.FieldInvalidFormat}},
 		"no scope":         {"", []till.Scope{}, 0, till.FieldError{Pointer: "/scopes", Code: till.FieldRequired}},
 		"an unknown scope": {"", []till.Scope{till.PaymentsRead, "payments:all"}, 0, till.FieldError{Pointer: "/scopes/1", Code: till.FieldInvalidFormat}},
@@ -295,7 +295,7 @@ func TestAClientHasABoundedNumberOfKeys(t *testing.T) {
 	a := newAccounts(t)
 	c, _ := newClient(t, a, till.Test)
 	var last *till.Key
-	for range MaxKeys - 1 {
+	for range maxKeys - 1 {
 		_, k, err := a.CreateKey(t.Context(), c.ID, "", nil, 0, "Ada")
 		if err != nil {
 			t.Fatal(err)

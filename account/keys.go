@@ -14,14 +14,14 @@ import (
 
 // Limits of keys.
 const (
-	MaxKeys    = 100 // active keys of a client
-	MaxKeyName = 64  // characters
+	maxKeys    = 100 // active keys of a client
+	maxKeyName = 64  // characters
 	MaxOverlap = 7 * 24 * time.Hour
 )
 
 // CreateKey creates a key of a client. No scopes means the default ones; name and expiry
 // are optional. The text of the key is returned only here. It returns CodeClientNotFound,
-// or CodeValidationFailed for a bad field or a client with MaxKeys active keys.
+// or CodeValidationFailed for a bad field or a client with maxKeys active keys.
 func (a *Accounts) CreateKey(ctx context.Context, client till.ID, name string, scopes []till.Scope, expires till.Time, actor string) (string, *till.Key, error) {
 	return a.createKey(ctx, till.Key{ClientID: client, Name: name, Scopes: scopes, ExpiresAt: expires}, actor)
 }
@@ -124,7 +124,7 @@ func capExpiryAtMaker(ctx context.Context, tx *store.Tx, key *till.Key, at till.
 // expiry, so a rotation extends nobody's access. It returns CodeKeyNotFound if there is no
 // such active key. It returns CodeValidationFailed for an overlap outside 0 to MaxOverlap,
 // a key that already has an active successor, or a client that would have more than
-// MaxKeys.
+// maxKeys.
 func (a *Accounts) RotateKey(ctx context.Context, client till.ID, keyID string, overlap time.Duration, actor string) (string, *till.Key, error) {
 	return a.rotateKey(ctx, till.Key{ClientID: client, Replaces: keyID}, overlap, actor)
 }
@@ -259,11 +259,11 @@ func keyExists(ctx context.Context, tx *store.Tx, key *till.Key) (bool, error) {
 	return err == nil && k.SecretHash == key.SecretHash, err
 }
 
-// checkKeyLimit rejects one more key for a client with MaxKeys.
+// checkKeyLimit rejects one more key for a client with maxKeys.
 func checkKeyLimit(ctx context.Context, tx *store.Tx, client till.ID) error {
 	n, err := tx.CountActiveKeys(ctx, client)
-	if err == nil && n >= MaxKeys {
-		return invalid(till.FieldError{Code: till.FieldTooMany, Detail: "There are " + strconv.Itoa(MaxKeys) + " active keys already; revoke one first."})
+	if err == nil && n >= maxKeys {
+		return invalid(till.FieldError{Code: till.FieldTooMany, Detail: "There are " + strconv.Itoa(maxKeys) + " active keys already; revoke one first."})
 	}
 	return err
 }
@@ -272,7 +272,7 @@ func checkKeyLimit(ctx context.Context, tx *store.Tx, client till.ID) error {
 func (a *Accounts) CheckKey(name string, scopes []till.Scope, expires till.Time) []till.FieldError {
 	var fields []till.FieldError
 	if name != "" {
-		fields = checkName("/name", name, MaxKeyName)
+		fields = checkName("/name", name, maxKeyName)
 	}
 	if len(scopes) == 0 {
 		fields = append(fields, till.FieldError{Pointer: "/scopes", Code: till.FieldRequired, Detail: "Name at least one scope, or leave scopes out."})

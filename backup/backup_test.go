@@ -234,7 +234,7 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 			r := h.request(bytes.NewReader(b))
 			r.SecretFile = h.secretFile()
 			_, err := Restore(t.Context(), r)
-			if err == nil || !errors.Is(err, ErrDamaged) && !strings.Contains(err.Error(), "for others") { // an altered header may look like another's
+			if err == nil || !errors.Is(err, errDamaged) && !strings.Contains(err.Error(), "for others") { // an altered header may look like another's
 				t.Errorf("%s: %s: %v", name, what, err)
 			}
 			h.untouched(r)

@@ -80,17 +80,17 @@ func InstallationID(secretCheck []byte) string {
 func parseManifest(text []byte) (*Manifest, error) {
 	m := &Manifest{}
 	if err := json.Unmarshal(text, m); err != nil {
-		return nil, fmt.Errorf("%w: its manifest cannot be read", ErrDamaged)
+		return nil, fmt.Errorf("%w: its manifest cannot be read", errDamaged)
 	}
 	if m.Format > format {
 		return nil, fmt.Errorf("a newer program (%s) has made this backup: restore it with that one", m.Program)
 	}
 	if _, ok := till.ParseTime(m.TakenAt); !ok || m.Format < 1 || m.file(databaseName) == nil || m.Installation == "" {
-		return nil, fmt.Errorf("%w: its manifest lacks what a restore needs", ErrDamaged)
+		return nil, fmt.Errorf("%w: its manifest lacks what a restore needs", errDamaged)
 	}
 	return m, nil
 }
 
-// ErrDamaged says that an archive is not what was written: cut off, altered, or
+// errDamaged says that an archive is not what was written: cut off, altered, or
 // no backup at all.
-var ErrDamaged = errors.New("the backup is damaged")
+var errDamaged = errors.New("the backup is damaged")

@@ -45,7 +45,7 @@ func unpack(ctx context.Context, r io.Reader, identities []age.Identity, folder 
 	if n, err := io.Copy(io.Discard, z); err != nil {
 		return nil, damaged(err)
 	} else if n > maxTail {
-		return nil, fmt.Errorf("%w: there is more behind its end", ErrDamaged)
+		return nil, fmt.Errorf("%w: there is more behind its end", errDamaged)
 	}
 	return m, nil
 }
@@ -72,7 +72,7 @@ type cutReader struct {
 func (c *cutReader) Read(b []byte) (int, error) {
 	n, err := c.Reader.Read(b)
 	if err != nil && err != io.EOF && c.end.ended {
-		err = fmt.Errorf("%w: it is cut off before its end, or its last part was altered (%v)", ErrDamaged, err)
+		err = fmt.Errorf("%w: it is cut off before its end, or its last part was altered (%v)", errDamaged, err)
 	}
 	return n, err
 }
@@ -89,11 +89,11 @@ func decrypt(r io.Reader, identities []age.Identity) (io.Reader, error) {
 	}
 	switch {
 	case len(start) == 0:
-		return nil, fmt.Errorf("%w: it is empty", ErrDamaged)
+		return nil, fmt.Errorf("%w: it is empty", errDamaged)
 	case string(start[:min(2, len(start))]) == gzipMagic:
 		return b, nil
 	case string(start) != ageMagic:
-		return nil, fmt.Errorf("%w: this is no backup of Till", ErrDamaged)
+		return nil, fmt.Errorf("%w: this is no backup of Till", errDamaged)
 	case len(identities) == 0:
 		return nil, errors.New("the backup is encrypted: name the file of an age identity with --identity")
 	}
@@ -118,7 +118,7 @@ func extract(t *tar.Reader, folder string) (*Manifest, error) {
 		}
 		names := []string{databaseName, secretName, manifestName}
 		if at := slices.Index(names, h.Name); h.Typeflag != tar.TypeReg || at < len(got) || len(got) == 0 && at > 0 {
-			return nil, fmt.Errorf("%w: it holds other files than a backup of Till", ErrDamaged)
+			return nil, fmt.Errorf("%w: it holds other files than a backup of Till", errDamaged)
 		}
 		switch h.Name {
 		case manifestName:
@@ -133,7 +133,7 @@ func extract(t *tar.Reader, folder string) (*Manifest, error) {
 			return m, compare(m, got)
 		case secretName:
 			if h.Size > maxSecret {
-				return nil, fmt.Errorf("%w: its secret is too long", ErrDamaged)
+				return nil, fmt.Errorf("%w: its secret is too long", errDamaged)
 			}
 		}
 		f, err := writeEntry(t, h, folder)
@@ -184,11 +184,11 @@ func (r readerOnly) Read(b []byte) (int, error) {
 func compare(m *Manifest, got []File) error {
 	for _, want := range m.Files {
 		if !slices.Contains(got, want) {
-			return fmt.Errorf("%w: %s is not what was written (its SHA-256 differs)", ErrDamaged, want.Name)
+			return fmt.Errorf("%w: %s is not what was written (its SHA-256 differs)", errDamaged, want.Name)
 		}
 	}
 	if len(got) != len(m.Files) {
-		return fmt.Errorf("%w: it holds a file that its manifest does not name", ErrDamaged)
+		return fmt.Errorf("%w: it holds a file that its manifest does not name", errDamaged)
 	}
 	return nil
 }
@@ -198,12 +198,12 @@ func compare(m *Manifest, got []File) error {
 func damaged(err error) error {
 	var file *os.PathError
 	switch {
-	case errors.Is(err, ErrDamaged), errors.As(err, &file), errors.Is(err, context.Canceled), errors.Is(err, errPlace):
+	case errors.Is(err, errDamaged), errors.As(err, &file), errors.Is(err, context.Canceled), errors.Is(err, errPlace):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return fmt.Errorf("%w: it is cut off before its end", ErrDamaged)
+		return fmt.Errorf("%w: it is cut off before its end", errDamaged)
 	}
-	return fmt.Errorf("%w: it was altered, or a disk has changed it (%v)", ErrDamaged, err)
+	return fmt.Errorf("%w: it was altered, or a disk has changed it (%v)", errDamaged, err)
 }
 
 // contextReader ends a long read when the command is to stop.

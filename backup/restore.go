@@ -153,7 +153,7 @@ func (r *RestoreRequest) prepare(ctx context.Context, m *Manifest, staging strin
 	path := filepath.Join(staging, databaseName)
 	s, err := store.Open(ctx, store.Config{Path: path, Readers: 1})
 	if err != nil {
-		return nil, fmt.Errorf("%w: the database in it cannot be opened: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: the database in it cannot be opened: %w", errDamaged, err)
 	}
 	defer func() {
 		// Closing copies the log into the file and deletes it.
@@ -165,7 +165,7 @@ func (r *RestoreRequest) prepare(ctx context.Context, m *Manifest, staging strin
 		if found, err := s.Damage(ctx); err != nil {
 			return nil, err
 		} else if len(found) > 0 {
-			return nil, fmt.Errorf("%w: the database was damaged already when the backup was made: %s", ErrDamaged, found[0])
+			return nil, fmt.Errorf("%w: the database was damaged already when the backup was made: %s", errDamaged, found[0])
 		}
 	}
 	out = &Restored{Manifest: m}

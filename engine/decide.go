@@ -81,7 +81,7 @@ func MarkRestored(s *store.Step, connection string, now till.Time) {
 	s.NotFoundReads = 0
 	s.LeaseVersion++ // a claim that was decided before this must fail
 	s.DueAt = now
-	s.Lane = LaneOf(connection, s, false, provider.Traits{})
+	s.Lane = laneOf(connection, s, false, provider.Traits{})
 }
 
 // Action is what to do for a due step.
@@ -137,17 +137,17 @@ func provable(s *store.Step, t provider.Traits) bool {
 	return s.Kind != till.SubjectPayout || t.ClientReference
 }
 
-// LaneOf returns the lane of a step: that of the operation that it most likely needs next.
-func LaneOf(connection string, s *store.Step, final bool, t provider.Traits) string {
+// laneOf returns the lane of a step: that of the operation that it most likely needs next.
+func laneOf(connection string, s *store.Step, final bool, t provider.Traits) string {
 	if !final && (unsent(s) || provenNotFound(s) && mayResend(s, t)) {
 		return store.Lane(connection, operation(s.Kind, Submit))
 	}
 	return store.Lane(connection, operation(s.Kind, Check))
 }
 
-// MayAbandon reports whether a payment with this step can end without the operator's
+// mayAbandon reports whether a payment with this step can end without the operator's
 // answer: it was provably never sent, or is proven absent, and no send can start any more.
-func MayAbandon(s *store.Step, expiresAt till.Time, t provider.Traits, now till.Time) bool {
+func mayAbandon(s *store.Step, expiresAt till.Time, t provider.Traits, now till.Time) bool {
 	if s == nil || now < expiresAt {
 		return false
 	}
@@ -158,9 +158,9 @@ func MayAbandon(s *store.Step, expiresAt till.Time, t provider.Traits, now till.
 	return provenNotFound(s) && provable(s, t)
 }
 
-// NoteAnswer records on a step what an answer shows, at now. These are facts: they hold
+// noteAnswer records on a step what an answer shows, at now. These are facts: they hold
 // whichever instance has the lease.
-func NoteAnswer(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
+func noteAnswer(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 	last := s.CheckedAt
 	s.Calls++
 	s.CheckedAt = max(s.CheckedAt, a.Ended)
@@ -248,11 +248,11 @@ func refusedSend(s *store.Step, a *Answer) *provider.Refusal {
 	return nil
 }
 
-// RejectionIsFinal reports whether a rejection ends the payment: only as the answer to the
+// rejectionIsFinal reports whether a rejection ends the payment: only as the answer to the
 // first and only send, and only if the operator has not called back since. On a later send
 // it means that the request has to be checked. After a callback it does too: the operator
 // has shown that it has the request.
-func RejectionIsFinal(s *store.Step, a *Answer) bool {
+func rejectionIsFinal(s *store.Step, a *Answer) bool {
 	return s != nil && a.Action == Submit && s.Sends == 1 && !s.Acked && a.LeaseVersion == s.LeaseVersion && s.WakeSeq == a.WakeSeq
 }
 
@@ -315,9 +315,9 @@ func backoff(s *store.Step, t provider.Traits) time.Duration {
 	return d
 }
 
-// BeginLate turns the step of a payment that did not succeed into reads for late money,
+// beginLate turns the step of a payment that did not succeed into reads for late money,
 // whichever instance has the lease.
-func BeginLate(s *store.Step, t provider.Traits, now till.Time) {
+func beginLate(s *store.Step, t provider.Traits, now till.Time) {
 	s.LateFrom, s.LateReads, s.BackoffSteps, s.LeaseUntil, s.HeldAt = now, 0, 0, 0, 0
 	s.LeaseVersion++ // a claim that was decided before this must fail
 	if len(t.LateReads) > 0 {
@@ -325,10 +325,10 @@ func BeginLate(s *store.Step, t provider.Traits, now till.Time) {
 	}
 }
 
-// AwaitReceipt keeps the step of a row whose money has moved for one more read, whichever
+// awaitReceipt keeps the step of a row whose money has moved for one more read, whichever
 // instance has the lease. A callback came during the check and may bring the receipt that
 // the check's answer lacked.
-func AwaitReceipt(s *store.Step, t provider.Traits, now till.Time) {
+func awaitReceipt(s *store.Step, t provider.Traits, now till.Time) {
 	s.LateFrom, s.LateReads, s.BackoffSteps, s.LeaseUntil, s.HeldAt = 0, settledReads(t), 0, 0, 0
 	s.LeaseVersion++ // a claim that was decided before this must fail
 	s.DueAt = callbackDue(s, now)
@@ -338,10 +338,10 @@ func AwaitReceipt(s *store.Step, t provider.Traits, now till.Time) {
 // store.Step.Settled.
 func settledReads(t provider.Traits) int { return max(1, len(t.LateReads)) }
 
-// NextLateRead schedules the next read for late money after an answer. done means that
+// nextLateRead schedules the next read for late money after an answer. done means that
 // every read of the schedule has an answer. A read without an answer, or whose answer comes
 // by callback, is still due.
-func NextLateRead(s *store.Step, a *Answer, t provider.Traits, now till.Time) (done bool) {
+func nextLateRead(s *store.Step, a *Answer, t provider.Traits, now till.Time) (done bool) {
 	asked := a.Err == nil && a.Result.Outcome == provider.AnswerPending
 	if a.Err != nil || asked {
 		if a.LeaseVersion == s.LeaseVersion {

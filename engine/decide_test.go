@@ -126,7 +126,7 @@ func TestNextNeverSendsWhatMayBeHeld(t *testing.T) {
 							if may := open && !restored && (first || again); (got == Submit) != may {
 								t.Errorf("%+v, final %v, reference %v, at %s: got %s", s, final, reference, now, got)
 							}
-							if got == Abandon && !MayAbandon(&s, expires, tr, now) {
+							if got == Abandon && !mayAbandon(&s, expires, tr, now) {
 								t.Errorf("%+v at %s is to be abandoned, and may not be", s, now)
 							}
 						}
@@ -161,7 +161,7 @@ func TestMayAbandon(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := MayAbandon(c.step, expires, traits, c.now); got != c.want {
+			if got := mayAbandon(c.step, expires, traits, c.now); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
@@ -248,7 +248,7 @@ func TestNote(t *testing.T) {
 			if c.want != nil {
 				c.want(&want)
 			}
-			NoteAnswer(&got, &c.a, traits, c.a.Ended)
+			noteAnswer(&got, &c.a, traits, c.a.Ended)
 			if d := cmp.Diff(got, want); d != "" {
 				t.Errorf("(-got +want)\n%s", d)
 			}
@@ -277,7 +277,7 @@ func TestRejectionIsFinal(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := RejectionIsFinal(c.step, &c.a); got != c.want {
+			if got := rejectionIsFinal(c.step, &c.a); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
@@ -392,7 +392,7 @@ func TestBeginLate(t *testing.T) {
 		want := s
 		want.DueAt, want.LateFrom, want.LateReads, want.BackoffSteps, want.LeaseUntil = start.Add(5*time.Minute), start, 0, 0, 0
 		want.LeaseVersion++ // a claim that was decided before must fail
-		BeginLate(&s, traits, start)
+		beginLate(&s, traits, start)
 		if d := cmp.Diff(s, want); d != "" {
 			t.Errorf("(-got +want)\n%s", d)
 		}
@@ -400,7 +400,7 @@ func TestBeginLate(t *testing.T) {
 	t.Run("an operator without late reads is not read again", func(t *testing.T) {
 		t.Parallel()
 		s := store.Step{DueAt: 7}
-		BeginLate(&s, provider.Traits{}, start)
+		beginLate(&s, provider.Traits{}, start)
 		if s.DueAt != 7 || s.LateFrom != start {
 			t.Errorf("got %+v", s)
 		}
@@ -466,7 +466,7 @@ func TestAfterLate(t *testing.T) {
 			if c.want != nil {
 				c.want(&want)
 			}
-			if done := NextLateRead(&got, &c.a, traits, c.a.Started); done != c.done {
+			if done := nextLateRead(&got, &c.a, traits, c.a.Started); done != c.done {
 				t.Errorf("done is %v, want %v", done, c.done)
 			}
 			if d := cmp.Diff(got, want); d != "" {

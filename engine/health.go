@@ -330,8 +330,8 @@ func (w *Worker) Status(connection string) Status {
 	return Operational
 }
 
-// TroubleSince returns since when a connection does not pass, zero if it does.
-func (w *Worker) TroubleSince(connection string) till.Time {
+// troubleSince returns since when a connection does not pass, zero if it does.
+func (w *Worker) troubleSince(connection string) till.Time {
 	if v := w.health.view(connection); v != nil {
 		return v.since
 	}
@@ -342,10 +342,10 @@ func (w *Worker) TroubleSince(connection string) till.Time {
 // memory only.
 func (w *Worker) Passing(connection string) bool { return w.health.passing(connection) }
 
-// CanProbe reports whether this instance may now try a connection that is not passing with
-// a new payment. TakeProbe then succeeds, unless other calls were first. CanProbe also
+// canProbe reports whether this instance may now try a connection that is not passing with
+// a new payment. takeProbe then succeeds, unless other calls were first. canProbe also
 // notes that a probe is wanted.
-func (w *Worker) CanProbe(connection string) bool {
+func (w *Worker) canProbe(connection string) bool {
 	v := w.health.view(connection)
 	if v == nil || v.state == store.Passing {
 		return true
@@ -363,10 +363,10 @@ func (w *Worker) RetryAfter(connection string) time.Duration {
 	return max(time.Second, time.Until(v.retryAt))
 }
 
-// TakeProbe reports whether one new payment may be accepted as a probe for a connection
+// takeProbe reports whether one new payment may be accepted as a probe for a connection
 // that is not passing. One instance at a time may admit some. If not, retry is when to try
 // again.
-func (w *Worker) TakeProbe(connection string) (ok bool, retry time.Duration) {
+func (w *Worker) takeProbe(connection string) (ok bool, retry time.Duration) {
 	v := w.health.view(connection)
 	if v == nil || v.state == store.Passing {
 		return true, 0

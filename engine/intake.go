@@ -126,7 +126,7 @@ func (p *Processor[R]) Accept(ctx context.Context, call *CreateCall[R]) (row R, 
 	// The call belongs to the batch from here on. A client that hangs up must not leave a
 	// slot taken.
 	var none R
-	call.Stored = StoredBytes(call.Client.Client, call.Row.Subject().Document)
+	call.Stored = storedBytes(call.Client.Client, call.Row.Subject().Document)
 	if p.c.Tracer != nil {
 		call.came = p.c.Store.Now()
 	}
@@ -301,7 +301,7 @@ func (p *Processor[R]) chooseConnection(ctx context.Context, call *CreateCall[R]
 			refusal.RetryAfter = wait
 		}
 		refusal.Detail = "the operator does not answer just now"
-		if !p.CanProbe(name) {
+		if !p.canProbe(name) {
 			continue
 		}
 		// A key that made a row before is no new row, and must not use up a probe.
@@ -311,7 +311,7 @@ func (p *Processor[R]) chooseConnection(ctx context.Context, call *CreateCall[R]
 			}
 			looked = true
 		}
-		if ok, _ := p.TakeProbe(name); ok {
+		if ok, _ := p.takeProbe(name); ok {
 			return name, none, false, nil
 		}
 	}
@@ -349,9 +349,9 @@ func (p *Processor[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R
 // rows in all tables over its life, as measured (docs/guide/growing.md).
 const storedRows = 2 << 10
 
-// StoredBytes returns how many bytes a new payment or payout of a client stores. Only those
+// storedBytes returns how many bytes a new payment or payout of a client stores. Only those
 // of test clients are counted and limited.
-func StoredBytes(c *till.Client, document []byte) int64 {
+func storedBytes(c *till.Client, document []byte) int64 {
 	if c.Mode != till.Test {
 		return 0
 	}

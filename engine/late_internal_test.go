@@ -21,7 +21,7 @@ func TestALateAnswerReplacesNoNewerHandle(t *testing.T) {
 		{"it brings none", "B", "", "B", 150},
 	} {
 		s := &store.Step{Handle: c.had, CheckedAt: 100, Sends: 1}
-		NoteAnswer(s, &Answer{Action: Submit, Ended: c.ended, Result: provider.Result{Outcome: provider.Accepted, Handle: c.brings}}, provider.Traits{}, 200)
+		noteAnswer(s, &Answer{Action: Submit, Ended: c.ended, Result: provider.Result{Outcome: provider.Accepted, Handle: c.brings}}, provider.Traits{}, 200)
 		if s.Handle != c.want || !s.Acked || s.CheckedAt != max(100, c.ended) {
 			t.Errorf("%s: %+v, want the handle %q", c.name, s, c.want)
 		}
@@ -33,7 +33,7 @@ func TestALateAnswerReplacesNoNewerHandle(t *testing.T) {
 func TestASendThatPanickedMayStillBeOnItsWay(t *testing.T) {
 	for err, want := range map[error]till.Time{errPanicked: 500, provider.ErrCredentials: 200} {
 		s := &store.Step{Sends: 1, SendDeadline: 500}
-		NoteAnswer(s, &Answer{Action: Submit, Err: err}, provider.Traits{}, 200)
+		noteAnswer(s, &Answer{Action: Submit, Err: err}, provider.Traits{}, 200)
 		if s.SendDeadline != want || s.Sends != 1 {
 			t.Errorf("%v: the send may last until %d, want %d", err, s.SendDeadline, want)
 		}

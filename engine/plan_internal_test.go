@@ -43,7 +43,7 @@ func TestASendAfterOneThatMayHaveArrivedIsNotTheFirst(t *testing.T) {
 			continue
 		}
 		answer := &Answer{Action: Submit, LeaseVersion: got.Step.LeaseVersion, WakeSeq: got.Step.WakeSeq, Started: start}
-		if RejectionIsFinal(&got.Step, answer) != (c.sends == 1) {
+		if rejectionIsFinal(&got.Step, answer) != (c.sends == 1) {
 			t.Errorf("%s: a rejection of send %d is final: %t", c.name, c.sends, c.sends != 1)
 		}
 		answer.Err = &provider.Refusal{Err: provider.ErrCredentials}

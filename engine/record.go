@@ -225,7 +225,7 @@ func (b *Recording[R]) interpret(ctx context.Context, row R, a *Answer, d Rules[
 		return nil
 	}
 	switch t, known := b.worker.traits(p.Connection); {
-	case a.Action == Abandon && known && !p.Final && MayAbandon(s, p.ExpiresAt, t, b.Tx.Now()):
+	case a.Action == Abandon && known && !p.Final && mayAbandon(s, p.ExpiresAt, t, b.Tx.Now()):
 		return d.End(ctx, row, provider.Result{Outcome: provider.Failed, Reason: till.ProviderUnavailable, Retryable: true})
 	case a.Err != nil || a.Action == Abandon || a.Action == Hold || a.Action == Notice:
 		return nil
@@ -239,7 +239,7 @@ func (b *Recording[R]) interpret(ctx context.Context, row R, a *Answer, d Rules[
 			b.OpenCase(row, CaseUnknownStatus, "the operator answers with a status that is not known: "+r.Code)
 		}
 	case provider.Rejected:
-		if !p.Final && RejectionIsFinal(s, a) {
+		if !p.Final && rejectionIsFinal(s, a) {
 			return d.End(ctx, row, r)
 		}
 	case provider.Success:

@@ -14,8 +14,8 @@ import (
 	"till/store"
 )
 
-// MarkChanged makes sure that the row is written.
-func (b *Recording[R]) MarkChanged(row R) {
+// markChanged makes sure that the row is written.
+func (b *Recording[R]) markChanged(row R) {
 	if !slices.Contains(b.changed, row) {
 		b.changed = append(b.changed, row)
 	}
@@ -39,7 +39,7 @@ func (b *Recording[R]) setAttention(row R, needed bool) {
 		b.attentionBefore[p.Ref] = *p.Attention
 	}
 	*p.Attention = needed
-	b.MarkChanged(row)
+	b.markChanged(row)
 }
 
 // tellAttention writes the event of a change that an open row's attention has made.
@@ -70,7 +70,7 @@ func (b *Recording[R]) ClearRetryable(row R) {
 		c := *d
 		c.Retryable = false
 		*p.FailureDetail = &c
-		b.MarkChanged(row)
+		b.markChanged(row)
 	}
 }
 

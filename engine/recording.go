@@ -141,7 +141,7 @@ func (b *Recording[R]) MarkLate(row R) {
 // addMoveEvent writes the event of the row's status. Its resolution is completed when the
 // next step is known.
 func (b *Recording[R]) addMoveEvent(row R, word string, sequence int64) {
-	b.MarkChanged(row)
+	b.markChanged(row)
 	b.events = append(b.events, eventOf(row.Subject(), till.EventKind(b.table.Name()+"."+word), sequence))
 }
 
@@ -156,7 +156,7 @@ func eventOf(p store.Subject, kind till.EventKind, sequence int64) *till.Event {
 
 // AddEvent writes an event of a kind that belongs to no transition.
 func (b *Recording[R]) AddEvent(row R, kind till.EventKind, sequence int64) {
-	b.MarkChanged(row)
+	b.markChanged(row)
 	b.events = append(b.events, eventOf(row.Subject(), kind, sequence))
 }
 
@@ -168,19 +168,19 @@ func (b *Recording[R]) schedule(row R, a *Answer, t provider.Traits, was store.S
 	case a.Action == Notice:
 		b.openStrandedCase(row, now)
 	case p.Settled && !was.Settled && b.receiptMayCome(p, s, a):
-		AwaitReceipt(s, t, now)
+		awaitReceipt(s, t, now)
 	case p.Settled && !(was.Settled && p.Reversible):
-		b.DeleteStep(row)
+		b.deleteStep(row)
 	case p.Final && !was.Final:
 		// An instance without the connection does not know its traits. One that has it
 		// finds the step due.
-		BeginLate(s, t, now)
+		beginLate(s, t, now)
 		if len(t.LateReads) == 0 && b.worker.Has(p.Connection) {
-			b.DeleteStep(row)
+			b.deleteStep(row)
 		}
 	case p.Final:
-		if a.Action != Resolve && b.worker.Has(p.Connection) && NextLateRead(s, a, t, now) {
-			b.DeleteStep(row)
+		if a.Action != Resolve && b.worker.Has(p.Connection) && nextLateRead(s, a, t, now) {
+			b.deleteStep(row)
 		}
 	case a.Action == Resolve || !b.worker.Has(p.Connection):
 	case a.Action == Hold:
@@ -208,7 +208,7 @@ func (b *Recording[R]) fillResolution(row R) {
 	if s != nil {
 		p.Resolution.NextCheckAt = s.DueAt
 		if t, known := b.worker.traits(p.Connection); known {
-			s.Lane = LaneOf(p.Connection, s, p.Final, t)
+			s.Lane = laneOf(p.Connection, s, p.Final, t)
 		}
 	}
 	unclear := s != nil && s.Sends > 0 && !s.Acked || b.Tx.Now() > p.ExpiresAt
@@ -228,16 +228,16 @@ func (b *Recording[R]) AfterCancel(row R) {
 	p := row.Subject()
 	t, known := b.worker.traits(p.Connection)
 	if s := b.Steps[p.Ref]; p.Settled || s == nil || known && len(t.LateReads) == 0 {
-		b.DeleteStep(row)
+		b.deleteStep(row)
 	} else {
-		BeginLate(s, t, b.Tx.Now())
+		beginLate(s, t, b.Tx.Now())
 	}
 	b.fillResolution(row)
 }
 
-// DeleteStep deletes a row's step: nothing is left to do.
-func (b *Recording[R]) DeleteStep(row R) {
-	b.MarkChanged(row) // the row keeps what the step counted
+// deleteStep deletes a row's step: nothing is left to do.
+func (b *Recording[R]) deleteStep(row R) {
+	b.markChanged(row) // the row keeps what the step counted
 	p := row.Subject()
 	ref := p.Ref
 	if s := b.Steps[ref]; s != nil {
@@ -283,7 +283,7 @@ func (b *Recording[R]) recordCall(row R, a *Answer, t provider.Traits) {
 	}
 	if s := b.Steps[a.Ref]; s != nil {
 		b.learnHandle(p, s, a)
-		NoteAnswer(s, a, t, b.Tx.Now())
+		noteAnswer(s, a, t, b.Tx.Now())
 		p.Resolution.LastCheckedAt, p.Resolution.Attempts = s.CheckedAt, s.Calls
 	}
 }

@@ -55,7 +55,7 @@ func (w *Worker) Offer(client *till.Client, m *till.Method) Offer {
 		for _, name := range w.routed(client, m.Code, k.Country, k.Currency) {
 			s := w.Status(name)
 			if o.Window == 0 || s == Operational && o.Status != Operational || s == Degraded && o.Status == Closed {
-				o.Status, o.Window, o.Since = s, w.c.Connections[name].Traits().ApprovalWindow, w.TroubleSince(name)
+				o.Status, o.Window, o.Since = s, w.c.Connections[name].Traits().ApprovalWindow, w.troubleSince(name)
 			}
 			o.Served[i] = true
 		}

@@ -30,9 +30,9 @@ const (
 
 	// The defaults of Config, and their least values.
 	DefaultKeep = 7 * 24 * time.Hour
-	MinKeep     = time.Hour
+	minKeep     = time.Hour
 	DefaultMax  = 8 << 30
-	MinMax      = 2 * segmentBytes
+	minMax      = 2 * segmentBytes
 )
 
 // Config configures a Writer.
@@ -88,11 +88,11 @@ func Open(c Config) (*Writer, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.Keep < MinKeep {
-		return nil, fmt.Errorf("a journal is kept for %s at least", MinKeep)
+	if c.Keep < minKeep {
+		return nil, fmt.Errorf("a journal is kept for %s at least", minKeep)
 	}
-	if c.Max < MinMax {
-		return nil, fmt.Errorf("a journal may have %d MiB at least", MinMax>>20)
+	if c.Max < minMax {
+		return nil, fmt.Errorf("a journal may have %d MiB at least", minMax>>20)
 	}
 	sealer, err := seal.New(c.Secret, segmentLabel)
 	if err != nil {

@@ -70,8 +70,8 @@ type Entry struct {
 }
 
 var (
-	// ErrUnbalanced says that an entry's postings do not sum to zero.
-	ErrUnbalanced = errors.New("ledger: entry does not balance")
+	// errUnbalanced says that an entry's postings do not sum to zero.
+	errUnbalanced = errors.New("ledger: entry does not balance")
 	// ErrOutOfBounds says that a balance would leave its bounds.
 	ErrOutOfBounds = errors.New("ledger: balance out of bounds")
 	// ErrBroken says that a wallet differs from its statement. A line that followed would
@@ -90,12 +90,12 @@ func (e *Entry) Check() error {
 	var sum int64
 	for _, p := range e.Postings {
 		if p.Amount == 0 {
-			return fmt.Errorf("%w: empty posting", ErrUnbalanced)
+			return fmt.Errorf("%w: empty posting", errUnbalanced)
 		}
 		sum += p.Amount
 	}
 	if sum != 0 || len(e.Postings) < 2 {
-		return ErrUnbalanced
+		return errUnbalanced
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func TestCheckRefusesWhatDoesNotBalance(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			e := Entry{Postings: c.postings}
-			if err := e.Check(); (err == nil) != c.balanced || err != nil && !errors.Is(err, ErrUnbalanced) {
+			if err := e.Check(); (err == nil) != c.balanced || err != nil && !errors.Is(err, errUnbalanced) {
 				t.Errorf("got %v, want balanced %v", err, c.balanced)
 			}
 		})

@@ -46,7 +46,7 @@ type Transaction struct {
 func (w *Wallet) Post(e *Entry) (Transaction, error) {
 	amount, ok := e.WalletAmount()
 	if !ok {
-		return Transaction{}, ErrUnbalanced
+		return Transaction{}, errUnbalanced
 	}
 	if w.Broken {
 		return Transaction{}, ErrBroken

@@ -15,8 +15,8 @@ var ErrFull = errors.New("batch: the queue is full")
 // ErrClosed is returned by Do after Close. The item did not run.
 var ErrClosed = errors.New("batch: closed")
 
-// ErrPanicked is what every *PanicError wraps.
-var ErrPanicked = errors.New("batch: run panicked")
+// errPanicked is what every *PanicError wraps.
+var errPanicked = errors.New("batch: run panicked")
 
 // PanicError is returned by Do when run panicked on the batch of the item. How
 // far run came is not known; it may even have committed.
@@ -26,14 +26,14 @@ type PanicError struct {
 }
 
 // Error returns the value that run panicked with, without the stack.
-func (e *PanicError) Error() string { return fmt.Sprintf("%v: %v", ErrPanicked, e.Value) }
+func (e *PanicError) Error() string { return fmt.Sprintf("%v: %v", errPanicked, e.Value) }
 
-// Unwrap returns ErrPanicked, and the value if it is an error.
+// Unwrap returns errPanicked, and the value if it is an error.
 func (e *PanicError) Unwrap() []error {
 	if err, ok := e.Value.(error); ok {
-		return []error{ErrPanicked, err}
+		return []error{errPanicked, err}
 	}
-	return []error{ErrPanicked}
+	return []error{errPanicked}
 }
 
 // Batcher hands the items of concurrent callers to one function, many at a

@@ -337,8 +337,8 @@ func TestPanic(t *testing.T) {
 				for _, err := range bad {
 					err := <-err
 					var p *PanicError
-					if !errors.Is(err, ErrPanicked) || !errors.As(err, &p) || len(p.Stack) == 0 {
-						t.Fatalf("got %v, want ErrPanicked with a stack", err)
+					if !errors.Is(err, errPanicked) || !errors.As(err, &p) || len(p.Stack) == 0 {
+						t.Fatalf("got %v, want errPanicked with a stack", err)
 					}
 					if strings.Contains(name, "an error") && !errors.Is(err, cause) {
 						t.Errorf("%v does not wrap its cause", err)
@@ -426,7 +426,7 @@ func TestAbsorb(t *testing.T) {
 			}
 			close(queued)
 			for i, err := range errs {
-				if err := <-err; errors.Is(err, ErrPanicked) != c.panics || err != nil && !c.panics {
+				if err := <-err; errors.Is(err, errPanicked) != c.panics || err != nil && !c.panics {
 					t.Errorf("item %d: %v", i, err)
 				}
 				if all[i].runs != 1 {

@@ -68,11 +68,11 @@ func New(target string, seed uint64, rules ...Rule) (*Proxy, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
-	return p, p.SetRules(rules...)
+	return p, p.setRules(rules...)
 }
 
-// SetRules replaces the rules and resets their counts.
-func (p *Proxy) SetRules(rules ...Rule) error {
+// setRules replaces the rules and resets their counts.
+func (p *Proxy) setRules(rules ...Rule) error {
 	var fresh []*rule
 	for _, r := range rules {
 		if err := r.Check(); err != nil {
