@@ -19,4 +19,30 @@
 // Books knows no SQL and repairs nothing: a person decides about a problem. What an
 // operator says of the same money is compared in reconcile, and what is left after a
 // restore is settled in recovery. Start reading at verify.go.
+//
+// # Audit rows
+//
+// Audit rows have their cause (store.WithCause: the request, the command) and the SHA-256
+// of their evidence. Each client's rows form one chain, extended after the commits under a
+// key that is derived from the installation's secret (audit_chain.go, ADR 0018). The
+// service logs the heads of the chains (audit_heads.go).
+//
+// # Long reads
+//
+// Long reads are many short ones: exports and till verify read in slices by key, with the
+// end fixed at the start (statement.go, verify_fast.go). Rows that never change
+// may be read in many snapshots; rows that change are compared inside one.
+//
+// # How a stray is closed
+//
+//	callback, token ours, payment not here ── api/callbacks.go ── ReadClaim ── Strays.Record ─┐ table strays,
+//	line missing here, of our form ── reconcile --apply ── reconcile/strays.go ─────────────────────┴ keyed by connection
+//	the client's retry is credited ── engine/strays.go: the stray is closed in that commit, an attribution taken back
+//	till strays attribute ── an adjustment with the stray's id          till strays foreign ── closed with a reason
+//
+// A stray is money that names us and matches no payment or payout. The table does not begin
+// with a client, because nobody may know whose money it is. A commit that may credit a
+// payment checks, in the round trip of its locks, whether any stray is open, and reads more
+// only then. A stray may be written while its payment is being credited. So strays.go
+// checks once more under the lock of that client's head, and neither misses the other.
 package books

@@ -10,4 +10,11 @@
 // read again where it is needed. Amounts and phone numbers decide nothing. A second
 // run sees what the first one changed, so it may be interrupted anywhere. Start
 // reading at reconcile.go.
+//
+//	file ── mapping, parse, read ──► records of 80 bytes with an index
+//	payments and payouts, created in its time ── in the order of ids ─┐
+//	created before, booked in it ── by the entries on the operator's account ─┤ match: which lines are about it
+//	named by a line that is left ── by reference, id or receipt ───┘ classify: pure, how the two sides differ
+//	--apply ── apply: engine.ResolveAll (engine's Apply, with collect's and payout's rules), 100 per commit;
+//	           a case for each contradiction; a stray for each line that names us
 package reconcile

@@ -10,4 +10,17 @@
 //	AddGeneration   of the installation's secret; UseGeneration, RetireGeneration
 //
 // Nothing about money depends on when it runs. Start reading at turns.go.
+//
+// # Turns
+//
+// Turns are work that one instance at a time does (turns.go): a row per turn, taken
+// by compare-and-swap. Its result is a small JSON document, which every instance reads.
+// Instances (server/pulse.go) record every ten seconds that they are alive. Nothing about
+// money reads either table.
+//
+// # The level
+//
+// The level (store/schema/level.go, level.go) says what may be written. A form that the release
+// before cannot read waits until the level is raised: by a person, or after a day without
+// an older instance (server/level.go, ADR 0042).
 package upkeep
