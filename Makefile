@@ -51,7 +51,7 @@ check: guide-tools python-tools php-tools e2e-tools sdk-typescript program ## ru
 program:
 	$(GO) build $(LINK) -o .built/till ./cmd/till
 
-# PostgreSQL is installed by whoever starts it first.
+# PostgreSQL is installed by the first that starts it.
 .PHONY: servers
 servers: e2e-tools
 	@$(GO) run ./internal/db/pgtest/withpg true
@@ -244,7 +244,7 @@ e2e-tools:
 			$$(command -v npm >/dev/null 2>&1 || echo npm); }
 	@cd e2e && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent; }
 
-# Whoever tests brings a cluster: docs/guide/growing.md says which. One package after the
+# The caller brings a cluster: docs/guide/growing.md says which. One package after the
 # other, because all share its machines.
 .PHONY: citus
 citus: ## run the suites that keep money on the Citus cluster that TILL_TEST_CITUS_URL names

@@ -199,7 +199,7 @@ func TestAPollOutlivesTheReadTimeout(t *testing.T) {
 }
 
 // So many polls of a client wait, no more, and hold nothing of the database
-// meanwhile; whoever hangs up makes room; a stop answers them all.
+// meanwhile; a caller that hangs up makes room; a stop answers them all.
 func TestPollsAreBoundedAndEnd(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -229,7 +229,7 @@ func TestPollsAreBoundedAndEnd(t *testing.T) {
 			if status, _, err = w.get(t.Context(), base+"/events?wait=1"); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(30 * time.Millisecond) // whoever was refused because of this one comes back before it
+			time.Sleep(30 * time.Millisecond) // the caller refused because of this one comes back before it
 		}
 		return func(want int) {
 			t.Helper()

@@ -96,7 +96,7 @@ func TestAnExportThatFailsIsBrokenOff(t *testing.T) {
 		ctx = t.Context()
 	}
 	// A key that is revoked meanwhile is shown no more; over a real connection,
-	// whoever reads it notices.
+	// its reader notices.
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.handler.ServeHTTP(&hooked{ResponseWriter: rw, then: func() {
 			key := strings.Split(w.keys["test"], "_")[2]

@@ -36,7 +36,7 @@ next:
 	return lines
 }
 
-// Whoever is refused leaves a line: one a second for each reason and address,
+// Each refused caller leaves a line: one a second for each reason and address,
 // with their number, and never his key.
 func TestRefusalsLeaveCountedLines(t *testing.T) {
 	t.Parallel()

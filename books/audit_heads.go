@@ -109,7 +109,7 @@ func RunHeads(ctx context.Context, s *store.Store, log *slog.Logger) {
 		return
 	}
 	told := map[till.ID]AuditHead{}
-	loop.RunLogged(ctx, log, "tell the heads of the audit chains", headInterval, func(ctx context.Context) error {
+	loop.RunLogged(ctx, log, "log the audit heads", headInterval, func(ctx context.Context) error {
 		return logHeads(ctx, s, log, told)
 	})
 }

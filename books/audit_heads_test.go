@@ -104,7 +104,7 @@ func TestAnOldChainGoesOnUnderTheKey(t *testing.T) {
 			t.Errorf("slice %d: %d seals, %+v", slice, r.ChainLinks, r.Problems)
 		}
 	}
-	// Whoever has only the database can make all plain links anew.
+	// Who has only the database can make all plain links anew.
 	raw(t, `DROP TRIGGER audit_update`)
 	raw(t, `UPDATE audit SET actor = 'Eve' WHERE sequence = 2`)
 	raw(t, `DELETE FROM audit_chain`)

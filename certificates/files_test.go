@@ -79,7 +79,7 @@ func TestFilesAreSwappedForAPairThatWorksOnly(t *testing.T) {
 	serves(1)
 
 	next, nextKey := pair(t, 2, now.Add(-hour), now.Add(2*hour))
-	write(t, certFile, next) // between the two writes of whoever renews it
+	write(t, certFile, next) // between the two writes of its renewal
 	look("cannot be used together", 1)
 	serves(1)
 	write(t, keyFile, nextKey)

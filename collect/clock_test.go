@@ -173,7 +173,7 @@ func TestOnlyTimesThatCannotBeAreMended(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			i := f.start() // whoever starts looks
+			i := f.start() // who starts checks
 			synctest.Wait()
 			i.stop()
 			return before, f.step(id)

@@ -45,7 +45,7 @@ func (f *fleet) payment(id till.ID) *store.PaymentRow {
 }
 
 // Workers that do not have a connection, as all have that are not restarted yet
-// after it was added, change nothing of its steps: whoever has it finds them
+// after it was added, change nothing of its steps: a worker that has it finds them
 // due. Before, they postponed them by half a minute each, until the window was
 // over.
 func TestAnInstanceLeavesAloneWhatItHasNoConnectionFor(t *testing.T) {
@@ -107,7 +107,7 @@ func TestAnInstanceLeavesAloneWhatIsPinnedToAnotherAccount(t *testing.T) {
 }
 
 // What nobody has a connection for comes before a person once its time is over:
-// once, and without a change of when it is due. Whoever has the connection later
+// once, and without a change of when it is due. A worker that has the connection later
 // goes on with it.
 func TestWhatNobodyHasAConnectionForIsACaseOnceItsTimeIsOver(t *testing.T) {
 	t.Parallel()

@@ -91,7 +91,7 @@ func TestOneInstanceProbesAtATime(t *testing.T) {
 		f.fall(f.all[0])
 		sent, _ := f.operator.calls()
 
-		// The pause is over: whoever asks first may probe, and nobody else.
+		// The pause is over: the first that asks may probe, and nobody else.
 		time.Sleep(5 * time.Second)
 		for _, i := range f.all {
 			if status(i) != "degraded" {

@@ -610,7 +610,7 @@ func TestACreditTakesItsMoneyOutOfSuspense(t *testing.T) {
 }
 
 // A line of a statement settles what is open. If the row was decided after the statement was
-// read, the line changes nothing, and closes no case: whoever applies a statement has not
+// read, the line changes nothing, and closes no case: who applies a statement has not
 // looked at them. A person who resolves the one payment has.
 func TestAStatementClosesNoCaseOfADecidedPayment(t *testing.T) {
 	t.Parallel()

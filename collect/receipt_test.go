@@ -77,8 +77,8 @@ func paidUnder(receipt string) provider.Result {
 	return provider.Result{Outcome: provider.Success, Receipt: receipt, Amount: till.Money{Minor: 5000, Currency: "XAF"}}
 }
 
-// An operator's receipt is the name of one movement of money, whoever's
-// customers they are.
+// An operator's receipt is the name of one movement of money, of any client's
+// customer.
 func TestOneReceiptAtTwoClientsCreditsOne(t *testing.T) {
 	t.Parallel()
 	inReceipts(t, func(t *testing.T, w *receipts) {

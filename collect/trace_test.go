@@ -46,7 +46,7 @@ func (c *spanBytes) holds(text string) bool {
 }
 
 // collectSpans returns a collector and its address. It must be made outside of a world:
-// there, whoever waits for a connection would stop the time.
+// there, a wait for a connection would stop the time.
 func collectSpans(t *testing.T) (*spanBytes, string) {
 	c := &spanBytes{}
 	web := httptest.NewServer(c)

@@ -100,7 +100,7 @@ func (w *world) checkAct(id till.ID, actor string) {
 	}
 }
 
-// The page of a request says what to do, and whoever typed the number sees it
+// The page of a request says what to do, and the person who typed the number sees it
 // while it waits.
 func TestARequestThatWaitsAndOneThatEnds(t *testing.T) {
 	t.Parallel()

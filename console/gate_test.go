@@ -133,7 +133,7 @@ func TestFormsOfAnotherSiteAreOneLineWithoutAToken(t *testing.T) {
 }
 
 // Who tries out links is told when to come back, and the log counts it. Another
-// site's page cannot use up the tries of whoever looks at it.
+// site's page cannot use up the tries of those who view it.
 func TestInventedLinksAreToldToComeBack(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)

@@ -173,7 +173,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// A whole phone is shown in one view, to whoever may, and leaves a row.
+// A whole phone is shown in one view, to those who may, and leaves a row.
 func TestAWholePhoneIsShownOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sqlite())

@@ -100,7 +100,7 @@ func TestE2People(t *testing.T) {
 	// Six wrong passwords wait; where the machine is slow the first pauses, of a
 	// second and two, are over before the next try.
 	waits := func() bool { return strings.ContainsAny(h.text("[role=alert]"), "0123456789") }
-	h.refused() // whoever has to wait is answered 429
+	h.refused() // who has to wait is answered 429
 	for n := 0; n < 6 || n < 12 && !waits(); n++ {
 		h.enter("hortense@example.com", fmt.Sprintf("a wrong password %d", n))
 		h.until(`document.querySelector("[role=alert]")`)

@@ -46,7 +46,7 @@ func successOf(s *store.Store, c *collect.Collector, p *store.PaymentRow) *engin
 }
 
 // What comes of a job is recorded by the row that the job kept. If the row has
-// moved on, it is recorded by what it is now, whoever moved it, and so are the
+// moved on, it is recorded by what it is now, not by who moved it, and so are the
 // others of its batch.
 func TestAnAnswerByARowThatWasKept(t *testing.T) {
 	for _, e := range storetest.Engines() {
@@ -106,7 +106,7 @@ func TestAKeptRowIsNotReadAgain(t *testing.T) {
 	}
 }
 
-// A second send, of whoever took the step over, gives the row another end of
+// A second send, by the instance that took the step over, gives the row another end of
 // its window: what was kept before it does not know of that.
 func TestAKeptRowIsReadAgainAfterASecondSend(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {

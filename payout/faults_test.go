@@ -26,7 +26,7 @@ var crashes = []struct {
 	{"between the send and its answer", true},
 }
 
-// F3, D14, D19: a process that dies around its send. Whoever takes over asks,
+// F3, D14, D19: a process that dies around its send. The instance that takes over asks,
 // and sends only what is proven absent, so the recipient is paid once.
 func TestACrashAroundTheSendPaysOnce(t *testing.T) {
 	t.Parallel()
@@ -383,7 +383,7 @@ func TestAResolutionIsContradictedByLateMoney(t *testing.T) {
 	})
 }
 
-// An operator's receipt is the name of one movement of money, whoever pays it
+// An operator's receipt is the name of one movement of money, of any client that pays it
 // out; a payment may have the same.
 func TestOneReceiptAtTwoClientsPaysOne(t *testing.T) {
 	t.Parallel()

@@ -324,7 +324,7 @@ func TestAHoldStopsASecondSend(t *testing.T) {
 	})
 }
 
-// A suspended client makes no payout, whoever let the call in, and is told so: it is no
+// A suspended client makes no payout, however the call was admitted, and gets an error: it is no
 // hold that ends by itself.
 func TestASuspendedClientMakesNoPayout(t *testing.T) {
 	t.Parallel()

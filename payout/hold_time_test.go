@@ -11,7 +11,7 @@ import (
 	"till/store"
 )
 
-// Whoever has to wait for the database to see whether payouts are held has the
+// A send that has to wait for the database to see whether payouts are held has the
 // operator's time nevertheless: a send that is cut short is one whose outcome nobody
 // knows.
 func TestAPayoutHasItsTimeHoweverLongItIsLookedForHolds(t *testing.T) {

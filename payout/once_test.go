@@ -16,7 +16,7 @@ import (
 
 // D12, D17, D24, F22: a key that a hundred calls bring at once, to two
 // instances, makes one payout although the wallet would have enough for all of
-// them; and whoever brings it later is given the same.
+// them; and a later call with it gets the same.
 func TestAHundredCreatesWithOneKeyMakeOnePayout(t *testing.T) {
 	t.Parallel()
 	onTwins(t, func(t *testing.T, w *twins) {
@@ -119,7 +119,7 @@ func TestAnEndToldAtOnceIsOne(t *testing.T) {
 	}
 }
 
-// D23: a payout that nobody could send runs out once. Whoever finds that out
+// D23: a payout that nobody could send runs out once. An instance that finds that out
 // again, from what was true before, changes nothing and gives nothing back.
 func TestAPayoutRunsOutOnce(t *testing.T) {
 	t.Parallel()

@@ -119,7 +119,7 @@ func anyMethod(c *till.Client) engine.Client {
 }
 
 // D1, D6: two hundred payouts of 6 000 at once, through two instances, from a
-// wallet of 10 000: one is made, whoever asks for it by its key is given it,
+// wallet of 10 000: one is made, all that ask for it by its key get it,
 // and the others are refused. Keys have a test of their own, because this
 // wallet would refuse a second payout of the same key too.
 func TestAWalletIsNeverOverdrawn(t *testing.T) {

@@ -91,7 +91,7 @@ func TestOneStaleReplicaReleasesNoReserve(t *testing.T) {
 
 // What a process has claimed and did not send, because it stood still until its
 // lease was over, was not sent: it goes out, also to an operator that is sent to
-// once, whoever has asked about it meanwhile.
+// once, also if another instance has asked about it meanwhile.
 func TestWhatAPausedProcessDidNotSendIsSent(t *testing.T) {
 	t.Parallel()
 	inWorldWith(t, sandbox.Config{NoDedup: true, Window: 3 * time.Minute, PollInterval: time.Second}, func(t *testing.T, w *world) {

@@ -15,7 +15,7 @@ import (
 	"till/store/storetest"
 )
 
-// I14: whoever asked for a payout, took it back or brought the operator's word,
+// I14: who asked for a payout, took it back or brought the operator's word,
 // and every decision about its money, is in the audit log, with what made it
 // happen and what it rests on.
 func TestTheTrailOfAPayout(t *testing.T) {

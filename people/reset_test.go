@@ -121,8 +121,8 @@ func TestLoginsAreNotListedBehindALink(t *testing.T) {
 	})
 }
 
-// While a merchant is suspended, its people's links let nobody in. Those of whoever
-// runs the service do.
+// While a merchant is suspended, its people's links let nobody in. Those of the
+// installation's staff do.
 func TestLinksOfASuspendedMerchantWait(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {

@@ -19,7 +19,7 @@ import (
 var testSecret = []byte("a secret for tests") // of storetest
 
 // What has ended and still has work keeps its person's data: the operator is asked with the
-// phone, and whoever looks at a case needs it.
+// phone, and who works on a case needs it.
 func TestWhatHasOpenWorkIsNotErased(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {

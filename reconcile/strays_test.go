@@ -452,7 +452,7 @@ func (h *strayTest) rename(stray *store.Stray, id till.ID) {
 }
 
 // A credit that was committed while the stray was being written down did not see
-// it: whoever comes next closes it, and does not give the money a second time.
+// it: the next that finds it closes it, and does not give the money a second time.
 func TestAStrayWhoseMoneyIsBookedAlready(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {

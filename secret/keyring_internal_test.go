@@ -225,7 +225,7 @@ func TestEveryValueIsSealedAnew(t *testing.T) {
 	})
 }
 
-// Whoever seals for the database is in sealedUses, or says here why it need not be sealed
+// Each package that seals for the database is in sealedUses, or says here why it need not be sealed
 // anew.
 func TestEverySealerIsKnown(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 
 // F30: the commit of a create happened, and its answer was lost. The second try
 // finds its own row under the key. It is no replay: the client is told of
-// a new payment, and whoever wrote it with the right to send in hand sends it at
+// a new payment, and the instance that wrote it with the right to send in hand sends it at
 // once, under the step that was committed, instead of leaving it until its lease ends.
 func TestACreateAdoptsItsOwnPaymentAfterAnUnknownCommit(t *testing.T) {
 	t.Parallel()

@@ -40,7 +40,7 @@ var selectActs = db.Define(db.SQL{Name: "audit.selectActs",
 	Postgres: `SELECT ` + auditColumns + ` FROM audit WHERE client_id = $1 AND subject_id = $2 AND actor <> 'engine' AND subject_id IS NOT NULL
 		ORDER BY sequence DESC LIMIT $3`})
 
-// Newest first, within so many rows: whoever looks for one person among the engine's rows
+// Newest first, within so many rows: a search for one person among the engine's rows
 // reads a bounded part of the log at a time.
 var selectAuditDown = db.Define(db.SQL{Name: "audit.selectDown",
 	SQLite: `SELECT ` + auditColumns + ` FROM audit WHERE client_id = $1 AND sequence < $2 AND sequence >= $3 AND at >= $4 AND actor <> $5

@@ -12,10 +12,10 @@ import (
 	"till/internal/db"
 )
 
-// A node of Citus that is away refuses connections, or neither answers nor refuses. A
+// An unreachable node of Citus refuses connections, or neither answers nor refuses. A
 // statement that waits for one of the second kind cannot be ended: the coordinator itself
-// waits for it. So whoever reads or claims for clients of several nodes gives up after a
-// while, finds out which nodes are away, and leaves those alone until they answer (ADR 0071).
+// waits for it. So a read or claim for clients of several nodes gives up after a while,
+// finds out which nodes are unreachable, and skips those until they answer (ADR 0071).
 
 const (
 	// allFor is how long a read over all clients, or a claim, waits for an answer before the
@@ -25,7 +25,7 @@ const (
 	askFor = 3 * time.Second
 	// clientFor is how long a read of one client waits that takes one of few readers.
 	clientFor = 5 * time.Second
-	// askEvery is how often a node that is away is asked whether it is back.
+	// askEvery is how often an unreachable node is asked whether it is back.
 	askEvery = time.Second
 )
 
@@ -40,7 +40,7 @@ var askNode = db.Define(db.SQL{Name: "citus.askNode",
 // errAway is the error of a read that a node's absence makes useless.
 var errAway = fmt.Errorf("%w: a node of the database is away", ErrUnavailable)
 
-// away are the nodes that do not answer.
+// away lists the nodes that do not answer.
 type away struct {
 	mu    sync.Mutex
 	nodes map[int]*awayNode

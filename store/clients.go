@@ -99,7 +99,7 @@ func (h *Head) NextEvent() int64 { h.LastEvent++; return h.LastEvent }
 func (h *Head) NextAudit() int64 { h.LastAudit++; return h.LastAudit }
 
 // LockHeads locks the heads of the clients, in the order of their ids, and
-// returns those that exist. The house is no client: whoever means it calls
+// returns those that exist. The installation is no client: for it, call
 // LockLogs.
 func (tx *Tx) LockHeads(ctx context.Context, clients []till.ID) (map[till.ID]*Head, error) {
 	if slices.Contains(clients, till.House) {
@@ -123,7 +123,7 @@ func (tx *Tx) LockMakers(ctx context.Context, clients []till.ID) (heads map[till
 	return heads, suspended, err
 }
 
-// LockLogs is LockHeads for whoever only writes audit rows: the house has a log
+// LockLogs is LockHeads for callers that only write audit rows: the installation has a log
 // too.
 func (tx *Tx) LockLogs(ctx context.Context, clients []till.ID) (map[till.ID]*Head, error) {
 	return tx.lockHeads(ctx, nil, clients)

@@ -60,7 +60,7 @@ const (
 	countStored       = "stored"      // bytes that a test client has made us keep; no list is made of them
 )
 
-// The nouns of payments and payouts, for whoever reads the house's sums.
+// The nouns of payments and payouts, for readers of the installation's sums.
 const (
 	CountedPayments = countPayments
 	CountedPayouts  = countPayouts

@@ -197,7 +197,7 @@ func TestADatabaseThatRefuses(t *testing.T) {
 }
 
 // A session that died while nobody used it is noticed by the first question,
-// and replaced: whoever reads does not see it.
+// and replaced: the reader does not see it.
 func TestADeadSessionIsReplacedForAReader(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -397,7 +397,7 @@ func TestTwoInstancesSendOnceAndCreditOnce(t *testing.T) {
 	}
 }
 
-// F25: whoever is held still past its lease, with the right to send in its
+// F25: an instance that is held still past its lease, with the right to send in its
 // hands, must not use it.
 func TestAHolderThatWakesAfterItsLeaseSendsNothing(t *testing.T) {
 	t.Parallel()

@@ -356,7 +356,7 @@ func (tx *Tx) savePart(ctx context.Context, h BusyHour, p *hourPart) error {
 }
 
 // ForgetParts deletes the parts of a client's busy hours from a time on. They are counted
-// again. Whoever inserts a row with an older id than the newest has to call it.
+// again. A caller that inserts a row with an older id than the newest has to call it.
 func (tx *Tx) ForgetParts(ctx context.Context, client till.ID, from till.Time) error {
 	_, err := tx.db.Exec(ctx, forgetHourParts, client[:], bucketOf(widthHour, from))
 	return err

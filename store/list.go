@@ -24,7 +24,7 @@ type PaymentFilter struct {
 	Key               *till.ID // any UUID is a key, the zero one too
 
 	// Phone, Connection, and Amount in minor units of Currency, have no index: every
-	// row of the range is looked at, so whoever asks bounds the range.
+	// row of the range is read, so the caller bounds the range.
 	Phone      string
 	Connection string
 	Amount     int64

@@ -27,7 +27,7 @@ func connect(t *testing.T, path string) *pgx.Conn {
 	return conn
 }
 
-// The head is what all writers for a client wait for, so whoever changes a row
+// The head is what all writers for a client wait for, so a writer that changes a row
 // locks its step first: what can be done without the head is done before.
 func TestStepsAreLockedBeforeHeads(t *testing.T) {
 	t.Parallel()
@@ -101,7 +101,7 @@ func TestManyAreLockedAtOnce(t *testing.T) {
 }
 
 // What is known to be a row's second call is written down together with others,
-// whoever holds the head.
+// no matter who holds the head.
 func TestSecondCallsAreWrittenBeforeHeadsAreLocked(t *testing.T) {
 	t.Parallel()
 	eachPostgres(t, func(t *testing.T, config store.Config, one, two *store.Store) {
@@ -116,7 +116,7 @@ func TestSecondCallsAreWrittenBeforeHeadsAreLocked(t *testing.T) {
 			calls = append(calls, &store.Attempt{ClientID: ref.Client, SubjectID: ref.ID, Kind: store.AttemptCheck, Outcome: "open",
 				Connection: storetest.Connection, Reference: till.NewID(7), StartedAt: 1, EndedAt: 2})
 		}
-		// Whoever inserts a row that is written and not committed waits for it.
+		// An insert of a row that is written and not committed waits for it.
 		raw := connect(t, config.Path)
 		written := func(ref store.Ref) bool {
 			tx, err := raw.Begin(t.Context())

@@ -21,7 +21,7 @@ func TestAStartOnASchemaOfTodayTakesNoLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer holder.Close(t.Context())
-	for _, query := range []string{"BEGIN", "LOCK TABLE schema_migrations IN SHARE MODE"} { // whoever reads goes on
+	for _, query := range []string{"BEGIN", "LOCK TABLE schema_migrations IN SHARE MODE"} { // readers go on
 		if _, err := holder.Exec(t.Context(), query); err != nil {
 			t.Fatal(err)
 		}

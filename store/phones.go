@@ -14,7 +14,7 @@ import (
 
 // Payments have no index by phone: each create would pay for it. phone_index has 8 bytes of an HMAC
 // of each phone under a key of the installation's secret, and is filled behind the commits, in the
-// order of ids; a cursor per client says how far. Two numbers may have one mark, so whoever finds a
+// order of ids; a cursor per client says how far. Two numbers may have one mark, so who finds a
 // row compares its phone. What is younger than the cursor is found by a scan of bounded length. With
 // another secret the marks are useless: empty phone_index and phone_cursors, and they fill again.
 

@@ -178,7 +178,7 @@ func (tx *Tx) lockSteps(refs []Ref, out map[Ref]*Step) db.Statement {
 		Scan: func(i int, r db.Row) (err error) { out[refs[i]], err = scanStep(r); return err }}
 }
 
-// LockSteps locks and returns those of the named steps that exist. It waits for whoever is
+// LockSteps locks and returns those of the named steps that exist. It waits for those that are
 // changing them, also for a transaction whose program is gone.
 func (tx *Tx) LockSteps(ctx context.Context, refs []Ref) (map[Ref]*Step, error) {
 	out := make(map[Ref]*Step, len(refs))

@@ -101,7 +101,7 @@ func TestClaimStep(t *testing.T) {
 	})
 }
 
-// What has been recorded since a step was read, by whoever held it before, may
+// What has been recorded since a step was read, by the instance that held it before, may
 // change what is to be done about it: a claim that rests on the older step fails.
 func TestAClaimDoesNotRestOnWhatWasBeforeAnAnswer(t *testing.T) {
 	t.Parallel()
@@ -173,7 +173,7 @@ func TestHeldStepsDoNotHideFreeOnes(t *testing.T) {
 	})
 }
 
-// Whatever is due and whoever holds it, the next moment at which something
+// Whatever is due and no matter who holds it, the next moment at which something
 // can be done is known exactly: a worker sleeps until then.
 func TestNextDueIsExact(t *testing.T) {
 	t.Parallel()

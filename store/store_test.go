@@ -237,7 +237,7 @@ func TestManyBatchesAtOnceCreditOnce(t *testing.T) {
 	})
 }
 
-// Whoever reads a time that was written by the database's clock finds that it is
+// An instance that reads a time that was written by the database's clock finds that it is
 // not ahead of its own. Else a lease that was taken just now would look like one
 // from before the clock was set back, and be taken again.
 func TestNothingIsSeenFromTheFuture(t *testing.T) {

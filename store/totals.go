@@ -9,7 +9,7 @@ import (
 
 // A total over weeks adds up whole days of counters, and hours only before the first
 // and after the last of them. Days of counters are UTC's; the ends of a range may be
-// any hours, so the zone of whoever looks does not matter.
+// any hours, so the reader's zone does not matter.
 var selectTotals = db.Define(db.SQL{Name: "sums.selectTotals",
 	SQLite: `SELECT noun, a, b, CAST(sum(n) AS BIGINT), CAST(sum(sum) AS BIGINT) FROM (
 		SELECT noun, a, b, n, sum FROM counters WHERE client_id = $1 AND noun IN ($2, $3) AND width = $4 AND bucket BETWEEN $5 AND $6

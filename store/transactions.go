@@ -22,7 +22,7 @@ type TransactionFilter struct {
 	PaymentID, PayoutID       till.ID
 	From, To                  till.Time // both inclusive
 
-	// Amount, in minor units of Currency, has no index: whoever asks bounds the range.
+	// Amount, in minor units of Currency, has no index: the caller bounds the range.
 	Amount int64
 }
 

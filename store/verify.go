@@ -155,7 +155,7 @@ type VerifyPayment struct {
 	CreditCurrency string // of the wallet that was credited
 
 	// RemadeAt is when it was made again from the journal; zero if it was not, or if its
-	// first event has its own time. Whoever verifies sets it.
+	// first event has its own time. verify sets it.
 	RemadeAt till.Time
 }
 

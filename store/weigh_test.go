@@ -41,7 +41,7 @@ func TestAChangeReadsNoDocuments(t *testing.T) {
 	})
 }
 
-// Whoever reads a list hears what each row weighs, and can stop the reading.
+// The reader of a list is given what each row weighs, and can stop the reading.
 func TestRowsAreWeighedAsTheyAreRead(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		c, client := storetest.NewCollector(t, s), storetest.NewClient(t, s, till.Test)

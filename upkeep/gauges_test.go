@@ -130,7 +130,7 @@ func TestGaugesAreTheBooks(t *testing.T) {
 	})
 }
 
-// Whoever verified the books, the gauges say it; they are there before the first time.
+// The gauges say when any process verified the books; they are there before the first time.
 func TestVerificationsAreShownWhoeverRanThem(t *testing.T) {
 	t.Parallel()
 	noon := till.TimeOf(time.Date(2026, 11, 17, 12, 0, 0, 0, time.UTC))

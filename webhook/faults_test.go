@@ -326,7 +326,7 @@ func TestABacklogIsOneRowAndAFloodIsNobodyElses(t *testing.T) {
 	})
 }
 
-// Whoever held an endpoint and was away for longer than the lease has no say
+// A worker that held an endpoint and was stopped for longer than the lease has no say
 // any more.
 func TestAHolderThatWasAwayChangesNothing(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {

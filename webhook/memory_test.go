@@ -123,7 +123,7 @@ func TestEndpointsThatFindNoRoomWait(t *testing.T) {
 	})
 }
 
-// The database stops reading a log when whoever reads it has enough.
+// The database stops reading a log when its reader has enough.
 func TestALogIsReadAsFarAsThereIsRoom(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		for range 10 {

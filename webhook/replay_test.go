@@ -55,7 +55,7 @@ func TestAReplaySaysWhatItQueued(t *testing.T) {
 	})
 }
 
-// Whoever has an endpoint's secret can sign what the endpoint believes.
+// Who has an endpoint's secret can sign what the endpoint believes.
 func TestASecretIsGivenOnlyToWhoMayReadTheEvents(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {

@@ -115,7 +115,7 @@ func (u *unit) start(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Restarts under load refuse nobody: whoever connects while no process runs waits in the
+// Restarts under load refuse nobody: who connects while no process runs waits in the
 // socket.
 func TestARestartRefusesNobody(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ import (
 // or /backup, a folder inside that is meant; each 127.0.0.1:PORT is a free port; and
 // postgres://till@db.internal/till?sslmode=verify-full is a real PostgreSQL.
 //
-// For whoever writes a page: the language of a block says what is done with it.
+// For writers of pages: the language of a block says what is done with it.
 //
 //	```sh        is run by bash; the first command that fails fails the test
 //	```console   lines that begin with "$ " are run, the lines below are their output
@@ -67,7 +67,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// guideNotRun counts the blocks of each page that cannot be run here. Whoever
+// guideNotRun counts the blocks of each page that cannot be run here. Who
 // raises a number has tried the block by hand.
 var guideNotRun = map[string]int{
 	"README.md":                         1,

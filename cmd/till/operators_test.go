@@ -310,7 +310,7 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// lineWriter hands what is written to whoever waits.
+// lineWriter hands what is written to the one that waits.
 type lineWriter struct{ line chan string }
 
 // Write implements io.Writer.

@@ -27,7 +27,7 @@ func newProxy() *cobra.Command {
 	var to, listen string
 	cmd := &cobra.Command{
 		Use:   "proxy",
-		Short: "Stand between a program and a service, and fail",
+		Short: "Inject faults between a program and a service",
 		Long: `Forward requests to a service and fail on purpose: lose answers after they were
 made, lose requests, answer slowly, or answer with an error. Use it to see whether
 your program asks each customer once although the network does not work. Point the

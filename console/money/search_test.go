@@ -24,7 +24,7 @@ func TestSearchWays(t *testing.T) {
 	}
 }
 
-// What is not whole must not look whole: whoever lost the role gets no more.
+// What is not whole must not look whole: who lost the role gets no more.
 func TestAStatementEndsWithTheRole(t *testing.T) {
 	t.Parallel()
 	ctx, secret := context.Background(), []byte("a secret for tests only")

@@ -140,7 +140,7 @@ func TestPagesUnderWayAreBoundedByPersonAndAddress(t *testing.T) {
 	}
 }
 
-// Invented sessions are looked up two at a time per address, and whoever has been
+// Invented sessions are looked up two at a time per address, and who has been
 // here does not wait for them.
 func TestInventedSessionsWaitBehindEachOther(t *testing.T) {
 	t.Parallel()

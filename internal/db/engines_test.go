@@ -362,8 +362,8 @@ func TestAViewIsOneSnapshot(t *testing.T) {
 	})
 }
 
-// The clock is read behind the locks: whoever waited for one is later than
-// whoever had it.
+// The clock is read behind the locks: the one that waited for one is later than
+// the one that had it.
 func TestTheClockIsReadBehindTheLocks(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, d *db.DB) {

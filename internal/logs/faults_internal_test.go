@@ -13,7 +13,7 @@ import (
 	"till/store"
 )
 
-// A storm of one cause is one line a second, whoever writes it, and each line names the
+// A storm of one cause is one line a second, from all writers, and each line names the
 // beginning. What has another cause is written as ever.
 func TestFaultsOfTheDatabaseAreCounted(t *testing.T) {
 	t.Parallel()

@@ -85,7 +85,7 @@ func TestOnlyWhatHasAKeyIsServed(t *testing.T) {
 	}
 }
 
-// Whoever sets a connection up reads what is wrong in plain words.
+// Who sets a connection up reads what is wrong in plain words.
 func TestATestSaysWhatIsWrong(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -131,7 +131,7 @@ func TestATestSaysWhatIsWrong(t *testing.T) {
 }
 
 // A callback host that is not the one of our address, or not the one that MTN
-// has registered, is told to whoever sets it up.
+// has registered, is shown to the person who sets it up.
 func TestACallbackHostThatDoesNotMatchIsTold(t *testing.T) {
 	const ours = "https://pay.example.com/v1/callbacks/mtn-congo/x"
 	for _, c := range []struct{ name, host, address, want string }{

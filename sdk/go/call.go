@@ -47,7 +47,7 @@ type request struct {
 	stream func(io.Reader) error
 }
 
-// Try is one request, for whoever measures.
+// Try is one request, for measurements.
 type Try struct {
 	Method, Route string
 	Status        int    // 0 if there was no answer

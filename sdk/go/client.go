@@ -78,7 +78,7 @@ func WithPlainHTTP() Option { return func(c *Client) { c.plain = true } }
 // elsewhere.
 func WithExpect(mode string) Option { return func(c *Client) { c.expect = mode } }
 
-// WithOnTry is told about every request, for whoever measures. Nothing is logged
+// WithOnTry calls f with every request, for measurements. Nothing is logged
 // otherwise.
 func WithOnTry(f func(Try)) Option { return func(c *Client) { c.onTry = f } }
 

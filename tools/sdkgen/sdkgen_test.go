@@ -12,7 +12,7 @@ import (
 	yaml "github.com/oasdiff/yaml3"
 )
 
-// What is generated is current: whoever changes the interface changes the SDKs.
+// What is generated is current: who changes the interface changes the SDKs.
 func TestGeneratedFilesAreCurrent(t *testing.T) {
 	t.Parallel()
 	files, err := generate("../..")
