@@ -33,7 +33,7 @@ var selectAuditOf = db.Define(db.SQL{Name: "audit.selectOf",
 	SQLite: `SELECT ` + auditColumns + ` FROM audit WHERE client_id = $1 AND sequence > $2 AND sequence <= $3 AND subject_id = $4 ORDER BY sequence`})
 
 // The index audit_by_subject leaves the engine's rows out. SQLite
-// must be told of it: it would walk the client's whole log.
+// must be forced to use it: it would walk the client's whole log.
 var selectActs = db.Define(db.SQL{Name: "audit.selectActs",
 	SQLite: `SELECT ` + auditColumns + ` FROM audit INDEXED BY audit_by_subject WHERE client_id = $1 AND subject_id = $2 AND actor <> 'engine' AND subject_id IS NOT NULL
 		ORDER BY sequence DESC LIMIT $3`,

@@ -63,7 +63,7 @@ func (a *away) is(node int) bool {
 	return a.nodes[node] != nil
 }
 
-// set notes whether a node is away.
+// set notes whether a node is unreachable.
 func (a *away) set(node int, is bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -77,7 +77,7 @@ func (a *away) set(node int, is bool) {
 	a.nodes[node] = &awayNode{askAt: time.Now().Add(askEvery)}
 }
 
-// toAsk returns the nodes that are away and whose turn it is to be asked. They must be set
+// toAsk returns the unreachable nodes whose turn it is to be asked. They must be set
 // afterwards.
 func (a *away) toAsk() (out []int) {
 	a.mu.Lock()
@@ -116,8 +116,8 @@ func (s *Store) OnNode(ctx context.Context, node int, f func(ctx context.Context
 	return f(ctx)
 }
 
-// CheckNode returns ErrUnavailable if the node with a client's rows is away. Call it outside
-// of transactions.
+// CheckNode returns ErrUnavailable if the node with a client's rows is unreachable. Call it
+// outside of transactions.
 func (s *Store) CheckNode(ctx context.Context, client till.ID) error {
 	if !s.nodes.known || client.IsZero() || !s.anyAway(ctx) || !s.nodes.away.is(s.Node(ctx, client)) {
 		return nil
@@ -125,8 +125,8 @@ func (s *Store) CheckNode(ctx context.Context, client till.ID) error {
 	return errAway
 }
 
-// anyAway reports whether a node is away. It has those asked whose turn it is, and does not
-// wait for the answer.
+// anyAway reports whether a node is unreachable. It has those asked whose turn it is, and
+// does not wait for the answer.
 func (s *Store) anyAway(ctx context.Context) bool {
 	if s.nodes.away.count() == 0 {
 		return false
@@ -137,7 +137,7 @@ func (s *Store) anyAway(ctx context.Context) bool {
 	return true
 }
 
-// ask finds out whether a node is away.
+// ask finds out whether a node is reachable.
 func (s *Store) ask(ctx context.Context, node int) {
 	answers := false
 	err := s.View(db.WithSilence(ctx, askFor), func(tx *Tx) error {
@@ -147,14 +147,14 @@ func (s *Store) ask(ctx context.Context, node int) {
 	s.nodes.away.set(node, err != nil || !answers)
 }
 
-// NoteSilence finds out which nodes are away, after one did not answer.
+// NoteSilence finds out which nodes are unreachable, after one did not answer.
 func (s *Store) NoteSilence(ctx context.Context) {
 	if !s.nodes.known {
 		return
 	}
 	nodes, err := s.nodesOfClients(ctx)
 	if err != nil {
-		return // the coordinator is away itself
+		return // the coordinator itself is unreachable
 	}
 	var asked sync.WaitGroup
 	for _, node := range nodes {
@@ -179,7 +179,7 @@ func (s *Store) nodesOfClients(ctx context.Context) (nodes []int, err error) {
 }
 
 // ViewAll is View for a read over all clients. On a distributed database it fails while a
-// node is away. If it takes long although all nodes answer, it has all the time that it
+// node is unreachable. If it takes long although all nodes answer, it has all the time that it
 // needs.
 func (s *Store) ViewAll(ctx context.Context, f func(tx *Tx) error) error {
 	if s.nodes.known && s.anyAway(ctx) {
@@ -195,7 +195,7 @@ func (s *Store) ViewAll(ctx context.Context, f func(tx *Tx) error) error {
 	return s.View(ctx, f)
 }
 
-// overAll runs a read over all clients. If a node is away, it runs rest for each other node
+// overAll runs a read over all clients. If a node is unreachable, it runs rest for each other node
 // instead, at once, and then merge with what they found, in the order of the nodes.
 func overAll[T any](ctx context.Context, s *Store, read func(tx *Tx) error, rest func(tx *Tx, node int) (T, error), merge func(found []T) error) error {
 	cause := s.ViewAll(ctx, read)

@@ -55,7 +55,7 @@ var countOpenKinds = db.Define(db.SQL{Name: "cases.countOpenKinds",
 	SQLite: `SELECT c.mode, o.kind, count(*), min(o.opened_at) FROM (SELECT client_id, kind, opened_at FROM cases WHERE closed_at IS NULL ORDER BY opened_at LIMIT $1) AS o
 		JOIN clients c ON c.client_id = o.client_id GROUP BY c.mode, o.kind ORDER BY c.mode, o.kind`})
 
-// Case is something that a person has to look at.
+// Case is something that a person has to check.
 type Case struct {
 	ClientID, ID, SubjectID till.ID
 	Kind                    string

@@ -262,7 +262,7 @@ type counterKey struct {
 }
 
 // RollUp puts up to limit of a client's tallies from before an hour into its counters, and
-// returns how many. Nothing that is counted changes by it. The house's counters, which
+// returns how many. Nothing that is counted changes by it. The installation's counters, which
 // have no tallies, follow.
 func (tx *Tx) RollUp(ctx context.Context, client till.ID, before till.Time, limit int) (int, error) {
 	if _, err := tx.LockHeads(ctx, []till.ID{client}); err != nil {

@@ -32,7 +32,7 @@
 // # Citus
 //
 // Citus spreads the clients over nodes (store/schema/citus.go, ADR 0071). Batches are split
-// by node, one question covers what is due in all lanes, and while a node is away, reads
+// by node, one question covers what is due in all lanes, and while a node is unreachable, reads
 // over all clients leave it out (store/nodes.go, engine/nodes.go), also if it neither
 // answers nor refuses (store/away.go).
 //

@@ -270,7 +270,7 @@ func scanEventBody(r db.Row, client till.ID) (*EventRow, error) {
 // ErrEnough.
 func (tx *Tx) EventBodies(ctx context.Context, client till.ID, after int64, limit int) ([]*EventRow, error) {
 	var out []*EventRow
-	// The events first: what follows looks each of their payments up.
+	// The events first: what follows looks up each of their payments.
 	err := tx.db.Query(ctx, selectEventBodies,
 		[]any{client[:], after, limit}, func(r db.Row) error {
 			e, err := scanEventBody(r, client)

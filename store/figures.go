@@ -111,7 +111,7 @@ func (tx *Tx) Balances(ctx context.Context, s Scope) ([]Balance, error) {
 	})
 }
 
-// Suspense returns what stands on the suspense account, by currency.
+// Suspense returns what is on the suspense account, by currency.
 func (tx *Tx) Suspense(ctx context.Context, s Scope) ([]till.Money, error) {
 	return tx.moneys(ctx, sumSuspense, s)
 }

@@ -103,7 +103,7 @@ type ReferenceRow struct {
 
 // ReferencesFrom returns up to limit payments, or payouts, of a client by their
 // references, from one on. The order is the database's, in which references that
-// begin alike stand together, or nearly so. Of till.House it returns those of all
+// begin alike are together, or nearly so. Of till.House it returns those of all
 // clients that begin with the text, in no order.
 func (tx *Tx) ReferencesFrom(ctx context.Context, client till.ID, payouts bool, from string, limit int) ([]ReferenceRow, error) {
 	q, all := selectReferencesFrom, selectPrefixInAll

@@ -47,8 +47,8 @@ const oldestUnsealed = `SELECT min(a.at) FROM (SELECT h.client_id, h.last_audit,
 
 var selectOldestUnsealed = db.Define(db.SQL{Name: "gauges.selectOldestUnsealed",
 	SQLite: oldestUnsealed,
-	// OFFSET 0 keeps the order: PostgreSQL would read the whole audit log, and look each
-	// row's client up.
+	// OFFSET 0 keeps the order: PostgreSQL would read the whole audit log, and look up each
+	// row's client.
 	Postgres: `SELECT min(found.at) FROM client_heads h,
 		LATERAL (SELECT coalesce((SELECT max(c.sequence) FROM audit_seals c WHERE c.client_id = h.client_id), 0) AS sealed OFFSET 0) AS x,
 		LATERAL (SELECT a.at FROM audit a WHERE a.client_id = h.client_id AND a.sequence = x.sealed + 1 AND h.last_audit > x.sealed OFFSET 0) AS found`,

@@ -173,8 +173,8 @@ func (tx *Tx) SetConnectionFingerprint(ctx context.Context, name, fingerprint st
 // companySuffix ends the names under which connections keep whose account they are.
 const companySuffix = " company"
 
-// ConnectionCompany returns the company whose account a connection is, as its operator told
-// it of the account with a fingerprint; "" if it never did.
+// ConnectionCompany returns the company whose account a connection is, as its operator reported
+// it for the account with a fingerprint; "" if it never did.
 func (tx *Tx) ConnectionCompany(ctx context.Context, name string) (fingerprint, company string, err error) {
 	kept, err := tx.ConnectionFingerprint(ctx, name+companySuffix)
 	fingerprint, company, _ = strings.Cut(kept, "\n")

@@ -62,7 +62,7 @@ func (i *Instance) Holds(generation int) bool {
 	return slices.Contains(strings.Split(i.Generations, ","), strconv.Itoa(generation))
 }
 
-// Tells reports whether an instance has told a code of what is wrong with it.
+// Tells reports whether an instance has reported a code of what is wrong with it.
 func (i *Instance) Tells(code string) bool {
 	return slices.Contains(strings.Split(i.Troubles, ","), code)
 }
@@ -106,7 +106,7 @@ func (tx *Tx) ReadInstanceStates(ctx context.Context, all []*Instance) error {
 }
 
 // RunningInstances returns the instances that use the database now. A database from before
-// instances were recorded has none to tell of.
+// instances were recorded has none.
 func (s *Store) RunningInstances(ctx context.Context) (running []*Instance, err error) {
 	if known, err := s.KnowsInstances(ctx); err != nil || !known {
 		return nil, err

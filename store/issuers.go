@@ -9,7 +9,7 @@ import (
 )
 
 // levelIssuers is the level from which on an aggregator's receipts are recorded by issuer.
-// An older program would look for them by connection, and credit one a second time.
+// An older program would search for them by connection, and credit one a second time.
 const levelIssuers = 3
 
 // aggregator begins the fingerprints of accounts at an aggregator. It passes on the receipts

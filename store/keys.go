@@ -63,7 +63,7 @@ func scanKey(r db.Row) (*till.Key, error) {
 	return k, err
 }
 
-// InsertKey writes a new key and its entry in the global look-up.
+// InsertKey writes a new key and its entry in the global lookup.
 func (tx *Tx) InsertKey(ctx context.Context, k *till.Key) error {
 	scopes := make([]string, len(k.Scopes))
 	for i, s := range k.Scopes {

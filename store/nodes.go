@@ -18,7 +18,7 @@ import (
 
 // On Citus all rows of a client are on one node. A commit of one node's clients neither
 // waits for another node nor needs a two-phase commit, so callers batch by Node. A read over
-// all clients needs all nodes. While one is away, such a read asks each other node by itself
+// all clients needs all nodes. While one is unreachable, such a read asks each other node by itself
 // (ADR 0071).
 
 var selectNodeOf = db.Define(db.SQL{Name: "citus.selectNodeOf",
@@ -30,7 +30,7 @@ var countNodes = db.Define(db.SQL{Name: "citus.countNodes",
 
 // askNodeAbout is a question to one node ($2) about all its parts of a table. A command ($1)
 // is for one part and returns a text. It opens a connection, so it is asked only while
-// another node is away.
+// another node is unreachable.
 func askNodeAbout(names, tables string) string {
 	return `SELECT r.success, coalesce(r.result, '') FROM (
 		SELECT min(n.nodename) AS host, min(n.nodeport) AS port,
@@ -107,8 +107,8 @@ type LaneDue struct {
 }
 
 // DueLanes returns when the steps of lanes are due that are due before horizon, in one
-// question for all lanes, and the database's time. It does not look at accounts. While a
-// node is away, it says of each lane that a step may be due now.
+// question for all lanes, and the database's time. It does not read accounts. While a
+// node is unreachable, it says of each lane that a step may be due now.
 func (s *Store) DueLanes(ctx context.Context, lanes []LaneView, horizon time.Duration) (out []LaneDue, now till.Time, err error) {
 	err = overAll(ctx, s, func(tx *Tx) (err error) {
 		out, err = tx.dueLanes(ctx, lanes, horizon)
@@ -126,8 +126,8 @@ func (s *Store) DueLanes(ctx context.Context, lanes []LaneView, horizon time.Dur
 	return out, now, err
 }
 
-// DueSteps is Tx.DueSteps in a transaction of its own. It leaves out the nodes that are
-// away.
+// DueSteps is Tx.DueSteps in a transaction of its own. It leaves out unreachable
+// nodes.
 func (s *Store) DueSteps(ctx context.Context, lanes []LaneView, limits []int) (out []*Step, err error) {
 	err = overAll(ctx, s, func(tx *Tx) (err error) {
 		out, err = tx.DueSteps(ctx, lanes, limits)
@@ -182,13 +182,13 @@ func dueStepsCommand(lanes []LaneView, limits []int, now till.Time) string {
 			AND lease_until <= ` + fmt.Sprint(int64(now)) + ` ORDER BY due_at LIMIT l.most) AS d`
 }
 
-// literal returns a text as it stands in a command for parts.
+// literal returns a text as it is written in a command for parts.
 func literal(text string) string {
 	return "'" + strings.NewReplacer("'", "''", "%", "%%", "\x00", "").Replace(text) + "'"
 }
 
-// DueEndpoints is Tx.DueEndpoints in a transaction of its own. It leaves out the nodes that
-// are away.
+// DueEndpoints is Tx.DueEndpoints in a transaction of its own. It leaves out unreachable
+// nodes.
 func (s *Store) DueEndpoints(ctx context.Context, after Ref, limit int) (out []*Endpoint, err error) {
 	err = overAll(ctx, s, func(tx *Tx) (err error) {
 		out, err = tx.DueEndpoints(ctx, after, limit)

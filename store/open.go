@@ -40,7 +40,7 @@ type Config struct {
 	// make an hour busy. Tests set a small number.
 	PartRows int
 
-	// Observer is told of transactions; nil: nobody is.
+	// Observer is notified of transactions; nil: nobody is.
 	Observer db.Observer
 
 	Log *slog.Logger // nil: silence
@@ -181,7 +181,7 @@ func (s *Store) KnowsInstances(ctx context.Context) (bool, error) {
 	return schema.HasInstances(ctx, s.db)
 }
 
-// DefaultShards is into how many parts Distribute divides the clients unless it is told.
+// DefaultShards is into how many parts Distribute divides the clients by default.
 const DefaultShards = schema.DefaultShards
 
 // ReadyToDistribute returns an error if instances run on a database that is still to be

@@ -165,7 +165,7 @@ func (tx *Tx) NameHandles(ctx context.Context, named []Named) error {
 	return tx.insertReferences(ctx, others)
 }
 
-// OperatorCase is something about a connection that a person has to look at.
+// OperatorCase is something about a connection that a person has to check.
 type OperatorCase struct {
 	Connection string
 	Kind       string

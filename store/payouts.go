@@ -101,7 +101,7 @@ type PayoutRow struct {
 
 	BodyHash    [32]byte // of the request, distinguishes a retry from a reused key
 	BodyVersion int      // the list of members that BodyHash covers
-	Attention   bool     // a person has to look at it
+	Attention   bool     // a person has to check it
 
 	// The sequences of its events; zero while there is none.
 	PendingEvent, ProcessingEvent, FinalEvent, LateEvent int64

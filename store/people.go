@@ -199,13 +199,13 @@ func (tx *Tx) SetMembership(ctx context.Context, m *till.Membership) error {
 	return err
 }
 
-// DeleteMembership takes a person's role with a client away.
+// DeleteMembership deletes a person's role with a client.
 func (tx *Tx) DeleteMembership(ctx context.Context, client, person till.ID) error {
 	_, err := tx.db.Exec(ctx, deleteMembership, client[:], person[:])
 	return err
 }
 
-// Memberships returns a person's roles, by client: the house first. strict
+// Memberships returns a person's roles, by client: the installation first. strict
 // says whether one of the clients asks all its people for a second factor.
 func (tx *Tx) Memberships(ctx context.Context, person till.ID) (out []till.Membership, strict bool, err error) {
 	err = tx.db.Query(ctx, selectMemberships, []any{person[:]}, func(r db.Row) error {
@@ -267,7 +267,7 @@ func (tx *Tx) SetFactorRule(ctx context.Context, client till.ID, required bool) 
 	return err
 }
 
-// InsertLook records that a person of the house looked into a client on the
+// InsertLook records that one of the installation's staff viewed a client on the
 // day of UTC that a moment is in, and reports whether it is the first time.
 func (tx *Tx) InsertLook(ctx context.Context, client, person till.ID, at till.Time) (bool, error) {
 	day := int64(at) / int64(24*time.Hour/time.Microsecond)

@@ -61,7 +61,7 @@ var sumClients = db.Define(db.SQL{Name: "sums.sumClients",
 		JOIN counters k ON k.client_id = c.client_id AND k.noun IN ` + houseNouns + ` AND k.width = $1 AND k.bucket BETWEEN $2 AND $3
 		GROUP BY c.mode, k.noun, k.bucket, k.a, k.b`})
 
-// SumFill is a client whose sums are not all there yet. The house is one too.
+// SumFill is a client whose sums are not all there yet. The installation is one too.
 type SumFill struct {
 	Client        till.ID
 	Before, Since int64 // the hours that are left
@@ -77,7 +77,7 @@ func (tx *Tx) modeOf(ctx context.Context, client till.ID) (mode till.Mode, err e
 }
 
 // SumFills returns up to limit clients whose sums are not all there yet, the
-// house last: it adds up what the others have.
+// installation last: it adds up what the others have.
 func (tx *Tx) SumFills(ctx context.Context, limit int) ([]SumFill, error) {
 	return db.ReadAll(ctx, tx.db, selectSumFills, []any{limit}, func(r db.Row) (f SumFill, err error) {
 		err = r.Scan(db.ID(&f.Client), &f.Before, &f.Since)
@@ -85,7 +85,7 @@ func (tx *Tx) SumFills(ctx context.Context, limit int) ([]SumFill, error) {
 	})
 }
 
-// SumsFilled reports whether the sums of a client, or of the house, are all there.
+// SumsFilled reports whether the sums of a client, or of the installation, are all there.
 func (tx *Tx) SumsFilled(ctx context.Context, client till.ID) (bool, error) {
 	var before int64
 	found, err := tx.db.QueryRow(ctx, selectSumFill, []any{client[:]}, &before)
@@ -113,7 +113,7 @@ type SumKey struct {
 	A, B   string
 }
 
-// NextSumGap returns the newest hour, or for the house the newest day, that a
+// NextSumGap returns the newest hour, or for the installation the newest day, that a
 // fill has left, with what its sums lack; false: none is left. Every commit moves
 // rows and sums together, so the difference is the same in every snapshot, and
 // FillSums may add it later.
@@ -149,8 +149,8 @@ func (tx *Tx) NextSumGap(ctx context.Context, f SumFill) (first int64, gap map[S
 // maxHour is the last hour that an id can name.
 const maxHour = (1<<47*1000 - 1) / hourMicros
 
-// nextHouseDay returns the first hour of the next day that the house's fill looks
-// at.
+// nextHouseDay returns the first hour of the next day that the installation's fill
+// reads.
 func (tx *Tx) nextHouseDay(ctx context.Context, f SumFill) (int64, bool, error) {
 	var month sql.NullInt64
 	if _, err := tx.db.QueryRow(ctx, selectFirstMonth, nil, &month); err != nil || !month.Valid {
@@ -233,7 +233,7 @@ func (tx *Tx) readSums(ctx context.Context, client till.ID, width int, from, to 
 	})
 }
 
-// readHouse is readSums for the house, which has counters only, and of more nouns.
+// readHouse is readSums for the installation, which has counters only, and of more nouns.
 func (tx *Tx) readHouse(ctx context.Context, width int, from, to int64, into map[SumKey]Sum) error {
 	return tx.db.Query(ctx, selectHouseRows, []any{till.House[:], width, from, to}, func(r db.Row) error {
 		k, s := SumKey{Width: width}, Sum{}
@@ -243,7 +243,7 @@ func (tx *Tx) readHouse(ctx context.Context, width int, from, to int64, into map
 	})
 }
 
-// HouseSumsOf returns the house's counters of the hours from..to, and what they
+// HouseSumsOf returns the installation's counters of the hours from..to, and what they
 // should be by the clients' counters.
 func (tx *Tx) HouseSumsOf(ctx context.Context, from, to int64) (have, want map[SumKey]Sum, err error) {
 	have, want = map[SumKey]Sum{}, map[SumKey]Sum{}

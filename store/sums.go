@@ -31,13 +31,13 @@ var SumNouns = []string{SumIn, SumBack, SumOut, SumFee, SumApproval}
 
 const sumNouns = `('money_in', 'money_back', 'money_out', 'fee', 'approval')`
 
-// The house's counters of test clients have nouns of their own: pretend money is
+// The installation's counters of test clients have nouns of their own: pretend money is
 // never added to real money.
 const testPrefix = "test "
 
 const houseNouns = `('payment', 'payout', 'money_in', 'money_back', 'money_out', 'fee', 'approval')`
 
-// houseNoun returns the noun under which the house counts what clients of a mode
+// houseNoun returns the noun under which the installation counts what clients of a mode
 // have.
 func houseNoun(noun string, mode till.Mode) (string, bool) {
 	if noun == countTransactions || noun == countStored {

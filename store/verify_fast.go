@@ -31,7 +31,7 @@ var selectLogLengths = db.Define(db.SQL{Name: "verify.selectLogLengths",
 // has the commonest history, and all its rows agree. Every other payment, right or
 // wrong, is read in full and judged by books.
 
-// PreferIndexes makes the planner look rows up by key for the rest of the
+// PreferIndexes makes the planner look up rows by key for the rest of the
 // transaction, and lets its reads take any time. For a slice of ten thousand rows,
 // PostgreSQL would read and hash whole tables, once for each slice. A slice of large
 // documents on a busy server may take longer than a request may wait.

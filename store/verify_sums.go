@@ -38,7 +38,7 @@ func (tx *Tx) DayLines(ctx context.Context, client till.ID, day int64) (int64, e
 }
 
 // DaySums returns the sums of one day, and what they should be by those of its
-// hours. It is for the house too.
+// hours. It is for the installation too.
 func (tx *Tx) DaySums(ctx context.Context, client till.ID, day int64) (have, want map[SumKey]Sum, err error) {
 	have, want = map[SumKey]Sum{}, map[SumKey]Sum{}
 	hours := map[SumKey]Sum{}
@@ -56,7 +56,7 @@ func (tx *Tx) DaySums(ctx context.Context, client till.ID, day int64) (have, wan
 }
 
 // WideSums returns the sums of all months and of all time, and what they should
-// be by those of the days. It is for the house too.
+// be by those of the days. It is for the installation too.
 func (tx *Tx) WideSums(ctx context.Context, client till.ID) (have, want map[SumKey]Sum, err error) {
 	have, want = map[SumKey]Sum{}, map[SumKey]Sum{}
 	days := map[SumKey]Sum{}
@@ -82,7 +82,7 @@ func (tx *Tx) readWidth(ctx context.Context, client till.ID, width int, from, to
 	return tx.readSums(ctx, client, width, from, to, into)
 }
 
-// HouseDays returns the days of which clients may have counters, or the house has
+// HouseDays returns the days of which clients may have counters, or the installation has
 // some, ascending.
 func (tx *Tx) HouseDays(ctx context.Context) ([]int64, error) {
 	counted, days := map[SumKey]Sum{}, map[int64]bool{}

@@ -93,7 +93,7 @@ func (t *table) place(shards int) string {
 	return `SELECT citus_add_local_table_to_metadata('` + t.name + `')`
 }
 
-// unsafeTriggers lets a table keep its triggers. Those of ours look at their own row only,
+// unsafeTriggers lets a table keep its triggers. Those of ours read their own row only,
 // which is what Citus cannot know.
 const unsafeTriggers = `SET LOCAL citus.enable_unsafe_triggers = on`
 

@@ -95,7 +95,7 @@ var selectHintSessions = db.Define(db.SQL{Name: "migrate.selectHintSessions",
 	Postgres: `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = left('till hints ' || current_schema(), 63)`})
 
 // refuseUnrecorded refuses to migrate a database beside instances of a release from before
-// instances were recorded. They do not look at the schema while they run, and would go on
+// instances were recorded. They do not check the schema while they run, and would go on
 // with one that they do not know. Each keeps a session for hints, which has a name.
 func refuseUnrecorded(ctx context.Context, d *db.DB) error {
 	if known, err := HasInstances(ctx, d); err != nil || known {

@@ -149,7 +149,7 @@ func Number(d db.Dialect) (n int) {
 // what the database looks like.
 //
 // If there is nothing to apply, it only reads. A lock would need all nodes of a distributed
-// database, and an instance must be able to start while one of them is away.
+// database, and an instance must be able to start while one of them is unreachable.
 func Migrate(ctx context.Context, d *db.DB) (applied []string, err error) {
 	distributed, err := IsDistributed(ctx, d)
 	if err != nil {

@@ -232,7 +232,7 @@ func newEmptyCitus(tb testing.TB) string {
 func dropAtEnd(tb testing.TB, name string) {
 	tb.Cleanup(func() {
 		err := onNodes("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)")
-		for range 20 { // a process of Citus may look into it just now
+		for range 20 { // a process of Citus may have it open just now
 			if err == nil {
 				return
 			}

@@ -238,17 +238,17 @@ type Clock struct {
 	t  till.Time
 }
 
-// NewClock returns a clock that stands at t.
+// NewClock returns a clock set to t.
 func NewClock(t till.Time) *Clock { return &Clock{t: t} }
 
-// Now returns the moment that the clock stands at.
+// Now returns the clock's moment.
 func (c *Clock) Now() till.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.t
 }
 
-// Set makes the clock stand at t.
+// Set sets the clock to t.
 func (c *Clock) Set(t till.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
