@@ -159,7 +159,7 @@ func TestALiveClientHasTheMethodsThatWereEnabled(t *testing.T) {
 	}
 	wantCode(t, a.EnableMethod(t.Context(), c.ID, "nope", true, "Ada"), till.CodeValidationFailed)
 	wantCode(t, a.EnableMethod(t.Context(), till.ID{1}, "mpesa", true, "Ada"), till.CodeClientNotFound)
-	// One that a configuration had, and has no more, can be taken away.
+	// One that a configuration had, and has no more, can be removed.
 	wantCode(t, a.EnableMethod(t.Context(), c.ID, "lost", false, "Ada"), till.CodeValidationFailed)
 	err := a.store.Update(t.Context(), func(tx *store.Tx) error { return tx.SetClientMethod(t.Context(), c.ID, "lost", true) })
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"till/account"
 )
 
-// F55: nothing of an answer tells an unknown key from a wrong secret, nor
+// F55: nothing of an answer distinguishes an unknown key from a wrong secret, nor
 // either from a text that is no key.
 func TestBadKeysCannotBeToldApart(t *testing.T) {
 	w := newWorld(t, options{quiet: true})

@@ -72,7 +72,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	third := dial()
 	defer third.Close()
 	third.SetDeadline(time.Now().Add(5 * time.Second))
-	said, _ := io.ReadAll(third) // it is told before it asks
+	said, _ := io.ReadAll(third) // it is answered before it asks
 	if !strings.HasPrefix(string(said), "HTTP/1.1 503 ") || !strings.Contains(string(said), "Retry-After: 1\r\n") || !strings.Contains(string(said), "service_unavailable") {
 		t.Errorf("one too many was told %q", said)
 	}

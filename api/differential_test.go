@@ -27,7 +27,7 @@ func TestEnginesAnswerAlike(t *testing.T) {
 	if len(engines) < 2 {
 		t.Skip("TILL_TEST_POSTGRES_URL names no server; make test starts one")
 	}
-	scripts := 50 // make soak tells a thousand
+	scripts := 50 // make soak plays a thousand
 	if n, err := strconv.Atoi(os.Getenv("TILL_SCRIPTS")); err == nil {
 		scripts = n
 	}

@@ -126,7 +126,7 @@ func TestInternalErrorsLeakNothing(t *testing.T) {
 	}
 }
 
-// F32: a database that does not answer is told as such, soon.
+// F32: a database that does not answer is reported as such, soon.
 func TestADatabaseThatIsAwayIs503(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})

@@ -29,7 +29,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the answers in testdata")
 
-// TestGolden tells the stories in testdata: requests and the answers to them,
+// TestGolden plays the stories in testdata: requests and the answers to them,
 // byte for byte, in virtual time. A file is a txtar archive of sections:
 //
 //	request          the request line, headers, an empty line, the body
@@ -107,7 +107,7 @@ func optionsOf(t *testing.T, comment string) (o options) {
 	return o
 }
 
-// teller tells one story.
+// teller plays one story.
 type teller struct {
 	t       *testing.T
 	world   *world
@@ -219,7 +219,7 @@ func (s *teller) money(ctx context.Context, words []string) error {
 	return err
 }
 
-// parseRequest reads a request as it stands in a file. The made-up header
+// parseRequest reads a request as it is written in a file. The made-up header
 // Escaped says that the body is written like a Go string.
 func parseRequest(t *testing.T, text string) *http.Request {
 	t.Helper()
@@ -342,10 +342,10 @@ type nopCloser struct{}
 
 func (nopCloser) Close() error { return nil }
 
-// common are the headers that checkAnswer looks at, and that say nothing new.
+// common are the headers that checkAnswer reads, and that say nothing new.
 var common = []string{"X-Request-Id", "Api-Version", "Cache-Control", "X-Content-Type-Options", "Content-Length", "Date"}
 
-// show writes an answer as it stands in a file: JSON is indented, which the
+// show writes an answer as it is written in a file: JSON is indented, which the
 // check that it was compact makes harmless.
 func show(t *testing.T, a *httptest.ResponseRecorder) string {
 	var b strings.Builder

@@ -15,8 +15,8 @@ import (
 // maxQueue is how many creates may wait for the database, as the guide says.
 const maxQueue = 4096
 
-// F43: while the database stands still, more creates come than may wait, and
-// their clients retry in step. Those too many are told so at once, with a time
+// F43: while the database does not answer, more creates come than may wait, and
+// their clients retry in step. Those too many are refused at once, with a time
 // to come back; when the database goes on, so does everything, and each key has
 // made one payment.
 func TestAHerdOfCreatesIsToldToComeBack(t *testing.T) {

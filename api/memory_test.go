@@ -64,7 +64,7 @@ func (w *world) holdHeads(clients ...string) (letGo func()) {
 }
 
 // F45: a client that floods with large bodies while the database is slow has
-// only so many bytes in the queue. It is told to come back, before anything is
+// only so many bytes in the queue. It is refused with a time to come back, before anything is
 // written; others are served; and what was refused can be sent again.
 func TestBodiesInTheQueueAreBoundedByBytes(t *testing.T) {
 	for _, e := range storetest.Engines() {
@@ -140,7 +140,7 @@ func (s *slow) Write(b []byte) (int, error) {
 }
 
 // Pages of large payments are bounded by bytes, also while their readers are
-// slow: the client is told to come back, others are served.
+// slow: the client is refused with a time to come back, others are served.
 func TestPagesUnderWayAreBoundedByBytes(t *testing.T) {
 	for _, e := range storetest.Engines() {
 		t.Run(e.Name, func(t *testing.T) {

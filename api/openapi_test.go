@@ -27,7 +27,7 @@ var description = sync.OnceValues(func() (*openapi3.T, error) {
 })
 
 func init() {
-	// The validator reads what it is not told about as JSON.
+	// The validator reads what it has no decoder for as JSON.
 	for _, lines := range []string{"application/jsonl", "application/x-ndjson", "text/csv"} {
 		openapi3filter.RegisterBodyDecoder(lines, func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
 			b, err := io.ReadAll(body)

@@ -118,7 +118,7 @@ func TestRefusalsLeaveCountedLines(t *testing.T) {
 }
 
 // Every error answer is found in the log by its request_id, at the level that
-// a server logs at unless told otherwise.
+// a server logs at by default.
 func TestARequestIDIsFoundInTheLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -210,7 +210,7 @@ func (l *oneConn) Close() error   { close(l.closed); return nil }
 func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
 // A proxy that nobody has named makes one address of all clients: the line that
-// tells of it says what to do.
+// reports it says what to do.
 func TestAProxyThatNobodyNamedIsHintedAt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestAProxyThatNobodyNamedIsHintedAt(t *testing.T) {
 }
 
 // Where no reader is free in time, the log does not say that the database is
-// away.
+// unreachable.
 func TestBusyReadersAreNotADatabaseThatIsAway(t *testing.T) {
 	if storetest.Engines()[0].Name == "citus" {
 		t.Skip("a cluster has readers for each node, and the test takes one")

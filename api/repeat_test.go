@@ -83,7 +83,7 @@ func mutants(good string) []string {
 	return append(out, good+somebodys, somebodys, `"`+somebodys+`"`)
 }
 
-// I13: whatever a request holds, wherever it stands, no refusal and no line of
+// I13: whatever a request holds, wherever it is, no refusal and no line of
 // the log repeats it where it may be somebody's phone number.
 func TestNoRefusalRepeatsAPhoneNumber(t *testing.T) {
 	t.Parallel()

@@ -86,7 +86,7 @@ func TestALiveClientIsOfferedOnlyWhatHasARoute(t *testing.T) {
 }
 
 // What no route leads to is refused for good, naming what is wrong: nothing
-// changes by waiting, so nobody is told to try again.
+// changes by waiting, so nobody is asked to try again.
 func TestWhatHasNoRouteIsAMistakeOfTheBody(t *testing.T) {
 	t.Parallel()
 	w, key := routedWorld(t)

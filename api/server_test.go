@@ -264,7 +264,7 @@ func residentBytes(t *testing.T) int64 {
 	return resident * int64(os.Getpagesize())
 }
 
-// F47: who sends too slowly is told and hung up on; who sends nothing is
+// F47: who sends too slowly gets an error and is hung up on; who sends nothing is
 // only hung up on.
 func TestSlowRequests(t *testing.T) {
 	t.Parallel()

@@ -195,7 +195,7 @@ func (x *crossing) poor(method, target string) {
 	}
 }
 
-// ownEndpoint wants an endpoint of B's own, and that it is not told about A.
+// ownEndpoint wants an endpoint of B's own, and that it gets no event of A's.
 func (x *crossing) ownEndpoint(method, target string) {
 	a := x.w.do(method, target, x.stranger, `{"url":"https://93.184.216.34/b","events":["*"],"client_id":"`+x.client+`","id":"`+x.endpoint+`"}`)
 	if a.Code != http.StatusCreated || strings.Contains(a.Body.String(), x.endpoint) {

@@ -73,7 +73,7 @@ func TestInventedKeysAreLimitedByAddress(t *testing.T) {
 		if got := ask("192.0.2.7", w.keys["other"]); got != http.StatusOK {
 			t.Errorf("and then from the first: %d", got)
 		}
-		// What is no key at all is a failure like any other, or it could be told apart.
+		// What is no key at all is a failure like any other, or it could be distinguished.
 		if got := ask("192.0.2.7", "nonsense"); got != http.StatusTooManyRequests {
 			t.Errorf("nonsense: %d", got)
 		}
@@ -166,8 +166,8 @@ func TestManyInventedKeysAtOnceAreLooksOfOneAddress(t *testing.T) {
 	}
 }
 
-// A URL with four keys in it costs one look, and is one try of its address. A
-// key that is known here is flagged whatever stands beside it.
+// A URL with four keys in it costs one lookup, and is one try of its address. A
+// key that is known here is flagged whatever is beside it.
 func TestAURLWithFourKeysCostsOneLook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestAURLWithFourKeysCostsOneLook(t *testing.T) {
 		if got := w.from(w.handler, "192.0.2.7", "", "/v1/payments", invented()).Code; got != http.StatusTooManyRequests {
 			t.Errorf("three URLs and 17 keys were not 20 tries: %d", got)
 		}
-		// There is no look left, and the answer is the same.
+		// There is no lookup left, and the answer is the same.
 		a := w.from(w.handler, "192.0.2.7", "", url(w.keys["test"]), "")
 		if a.Code != http.StatusBadRequest || a.Header().Get("Retry-After") != "" {
 			t.Errorf("answered %d %q", a.Code, a.Header())

@@ -93,8 +93,8 @@ func TestAPayoutIsWaitedFor(t *testing.T) {
 	})
 }
 
-// Three hundred customers of a client may be at its checkout; each is told of its
-// own payment, and one more is turned away. A key that ends while it waits is
+// Three hundred customers of a client may be at its checkout; each is notified of its
+// own payment, and one more is refused. A key that ends while it waits is
 // shown nothing.
 func TestManyWait(t *testing.T) {
 	t.Parallel()

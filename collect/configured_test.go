@@ -161,7 +161,7 @@ func TestACallbackToAnInstanceWithoutTheConnectionKeepsItsBody(t *testing.T) {
 }
 
 // A key whose payment was made by a release that compares more members can be
-// answered by that release only: the client is told to try again, not that
+// answered by that release only: the client is asked to try again, and not shown that
 // something is broken.
 func TestAKeyThatANewerReleaseUsedIsToBeTriedAgain(t *testing.T) {
 	t.Parallel()

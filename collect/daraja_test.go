@@ -49,7 +49,7 @@ type letter struct {
 
 const darajaName = "daraja"
 
-// inDaraja tells a story on each engine and checks the books at its end.
+// inDaraja plays a story on each engine and checks the books at its end.
 func inDaraja(t *testing.T, tell func(t *testing.T, d *daraja)) {
 	t.Helper()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
@@ -269,7 +269,7 @@ func TestACallbackReplayedAtAnotherClientsAddressCreditsNobody(t *testing.T) {
 	})
 }
 
-// Both pushes' answers were lost: nobody can tell whose a callback is but by
+// Both pushes' answers were lost: nobody can know whose a callback is but by
 // its address. Wherever it comes first, it credits one payment only.
 func TestACallbackOfTwoLostPushesCreditsOne(t *testing.T) {
 	t.Parallel()
@@ -322,8 +322,8 @@ func TestACallbackOfTwoLostPushesAtTheSameMomentCreditsOne(t *testing.T) {
 	})
 }
 
-// The query tells no receipt, and the callback comes after it has told of the
-// success: the receipt is stored then, and the client is told.
+// The query reports no receipt, and the callback comes after it has reported the
+// success: the receipt is stored then, and the client is notified.
 func TestAReceiptThatComesAfterTheSuccessIsStoredAndTold(t *testing.T) {
 	t.Parallel()
 	inDaraja(t, func(t *testing.T, d *daraja) {

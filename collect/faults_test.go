@@ -660,8 +660,8 @@ func TestARestartGoesOnWhereItStopped(t *testing.T) {
 	})
 }
 
-// A case that a person closes while its cause stands is opened again by the
-// next look at the operator; the payment is not touched.
+// A case that a person closes while its cause lasts is opened again by the
+// next check of the operator; the payment is not touched.
 func TestACaseWhoseCauseStandsIsOpenedAgain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world) {
@@ -671,7 +671,7 @@ func TestACaseWhoseCauseStandsIsOpenedAgain(t *testing.T) {
 			if got := w.cases(id); got != kind {
 				t.Fatalf("cases %q, want %q", got, kind)
 			}
-			// Read in the same commit: the next look may come right behind it.
+			// Read in the same commit: the next check may come right behind it.
 			var left string
 			err := w.store.Update(context.Background(), func(tx *store.Tx) (err error) {
 				ref := store.Ref{Client: w.client.ID, ID: id}
@@ -700,7 +700,7 @@ func TestACaseWhoseCauseStandsIsOpenedAgain(t *testing.T) {
 	})
 }
 
-// A payment that somebody had to look at for another reason goes overdue like
+// A payment that somebody had to check for another reason goes overdue like
 // any other. If that person closes the case and the operator says nothing more,
 // it is on the list for being overdue: never open for ever and on none.
 func TestAnOverduePaymentIsAlwaysOnTheList(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"till/store/storetest"
 )
 
-// heard is how long it takes until all instances know what one has told: a
+// heard is how long it takes until all instances know what one has reported: a
 // pulse, and a little, because at the same instant either may come first.
 const heard = time.Second + 50*time.Millisecond
 
@@ -50,7 +50,7 @@ func habits() provider.Traits {
 	}
 }
 
-// inFleet tells a story of several instances on each engine and checks the
+// inFleet plays a story of several instances on each engine and checks the
 // books at its end.
 func inFleet(t *testing.T, traits provider.Traits, tell func(t *testing.T, f *fleet)) {
 	t.Helper()

@@ -186,7 +186,7 @@ func TestAnInstanceThatDiesProbingIsReplaced(t *testing.T) {
 	})
 }
 
-// What was accepted and not sent waits while the operator is away, and ends
+// What was accepted and not sent waits while the operator is unreachable, and ends
 // as every payment that was provably never sent.
 func TestPaymentsThatWaitEndWithTheirWindow(t *testing.T) {
 	t.Parallel()

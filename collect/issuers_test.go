@@ -240,7 +240,7 @@ func TestOneReceiptOfTwoCountriesPostsBothPayouts(t *testing.T) {
 	})
 }
 
-// A stray of which an aggregator tells only the receipt may be any country's. No payment that
+// A stray of which an aggregator reports only the receipt may be any country's. No payment that
 // is credited under the receipt closes it, and none takes back what a person gave for it.
 func TestAnAggregatorsReceiptClosesNoStray(t *testing.T) {
 	t.Parallel()

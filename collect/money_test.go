@@ -63,7 +63,7 @@ func (w *world) pay(digits string) till.ID {
 	return id
 }
 
-// lines tells the whole statement, oldest first.
+// lines prints the whole statement, oldest first.
 func (w *world) lines() string {
 	w.t.Helper()
 	var out []string
@@ -187,7 +187,7 @@ func TestWhateverBecomesAvailableRepaysWhatIsOwed(t *testing.T) {
 	})
 }
 
-// D5, D10, D13, D15: however often and however concurrently it is told, it is
+// D5, D10, D13, D15: however often and however concurrently it is reported, it is
 // taken back once.
 func TestAReversalToldFiveTimesIsOne(t *testing.T) {
 	t.Parallel()
@@ -471,7 +471,7 @@ func (w *world) callbacks(id till.ID) (c store.Callbacks) {
 	return c
 }
 
-// The callbacks of a payment stay known when its step has ended, and stand in its
+// The callbacks of a payment stay known when its step has ended, and are in its
 // timeline before what they led to.
 func TestCallbacksOutliveTheStep(t *testing.T) {
 	t.Parallel()

@@ -89,7 +89,7 @@ func inDatabase(t *testing.T, c sandbox.Config, tell func(t *testing.T, w *world
 	}
 }
 
-// A success that the database refuses to record is told to a person, and asked
+// A success that the database refuses to record is shown to a person, and asked
 // about ever more slowly; once it can be recorded, it is credited and the case
 // is closed.
 func TestAnAnswerThatCannotBeRecordedIsACase(t *testing.T) {
@@ -239,7 +239,7 @@ func TestAStepIsNotClaimedWhileItsAnswerWaits(t *testing.T) {
 	t.Parallel()
 	inDatabase(t, sandbox.Config{PollInterval: time.Second}, func(t *testing.T, w *world, database string) {
 		if !store.IsPostgres(database) {
-			return // a file cannot be away for one row alone
+			return // a file cannot be unreachable for one row alone
 		}
 		w.way.set(func(_ context.Context, r provider.Request, _ int) (provider.Result, error) {
 			awayFor(t, database, "away", "UPDATE", "attempts", fmt.Sprintf("NEW.subject_id = x'%x'", r.ID[:]))
@@ -263,13 +263,13 @@ func TestAStepIsNotClaimedWhileItsAnswerWaits(t *testing.T) {
 	})
 }
 
-// One answer that finds the database away each time, while all others are recorded,
+// One answer that finds the database unreachable each time, while all others are recorded,
 // is at fault itself: the others do not wait for it, and it is set aside.
 func TestAnAnswerThatAlwaysFindsTheDatabaseAwayIsSetAside(t *testing.T) {
 	t.Parallel()
 	inDatabase(t, sandbox.Config{PollInterval: time.Second}, func(t *testing.T, w *world, database string) {
 		if !store.IsPostgres(database) {
-			return // a file cannot be away for one row alone
+			return // a file cannot be unreachable for one row alone
 		}
 		id := w.create("0017").ID
 		awayFor(t, database, "away", "INSERT", "transactions", fmt.Sprintf("NEW.payment_id = x'%x'", id[:]))

@@ -144,7 +144,7 @@ func TestAReceiptOfAnotherClientIsRefusedToAPerson(t *testing.T) {
 	})
 }
 
-// Two instances are told of the same receipt at the same moment.
+// Two instances get the same receipt at the same moment.
 func TestOneReceiptAtTwoInstancesCreditsOne(t *testing.T) {
 	t.Parallel()
 	inReceipts(t, func(t *testing.T, w *receipts) {

@@ -38,7 +38,7 @@ func TestARefusedPaymentIsSentAgainWhenTheOperatorSays(t *testing.T) {
 }
 
 // Refused until the window is over, a payment ends without a doubt, and nobody
-// has to look at it.
+// has to check it.
 func TestAPaymentThatIsRefusedToTheEndFails(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world) {

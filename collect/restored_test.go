@@ -81,11 +81,11 @@ func TestAPaymentThatWasPaidInTheLostTimeIsAskedAboutAndNotSent(t *testing.T) {
 }
 
 // The same on an operator that knows no reference of ours, such as M-Pesa's push:
-// it would not notice a second one, and cannot be asked, so a person looks.
+// it would not notice a second one, and cannot be asked, so a person checks.
 func TestAnOpenPaymentWithoutReferencesIsACaseAfterARestore(t *testing.T) {
 	t.Parallel()
 	inWorldWith(t, sandbox.Config{NoDedup: true}, func(t *testing.T, w *world) {
-		// Nobody told what to ask about.
+		// Nobody said what to ask about.
 		w.way.set(nil, func(context.Context, provider.Query, int) (provider.Result, error) { return provider.Result{}, errAway })
 		p := w.unsent("4567")
 		w.sendElsewhere(p)
@@ -134,7 +134,7 @@ func TestANewPaymentWithoutReferencesWaitsForTheReleaseOfARestore(t *testing.T) 
 		if _, err := recovery.Release(ctx, w.store, "Awa"); err != nil {
 			t.Fatal(err)
 		}
-		w.collector.RecordCallback(ctx, "", store.Ref{Client: w.client.ID, ID: soon.ID}, nil) // a look: nobody else tells this process
+		w.collector.RecordCallback(ctx, "", store.Ref{Client: w.client.ID, ID: soon.ID}, nil) // a check: nobody else notifies this process
 		time.Sleep(5 * time.Second)
 		if got := w.payment(found.ID); got.Status != till.Success || w.debits(found.ID) != 0 || w.credits(found.ID) != "collection" {
 			t.Errorf("found on the statement: %s, debited %d times more, the lines %q", got.Status, w.debits(found.ID), w.credits(found.ID))

@@ -26,7 +26,7 @@ func twoWays(first, second *post) func(c *engine.Config) {
 	}
 }
 
-// While the preferred connection is away new payments take the second, and
+// While the preferred connection is unreachable new payments take the second, and
 // from time to time one tries whether the first is back.
 func TestASecondConnectionIsTakenWhileTheFirstIsAway(t *testing.T) {
 	t.Parallel()
@@ -77,7 +77,7 @@ func TestASecondConnectionIsTakenWhileTheFirstIsAway(t *testing.T) {
 			t.Errorf("the first is back, and a payment takes %s", p.Connection)
 		}
 
-		// Both are away: refused, and a retry of what exists is not.
+		// Both are unreachable: refused, and a retry of what exists is not.
 		key := till.NewID(1).String()
 		if _, err := f.try(i, key); err != nil {
 			t.Fatal(err)
@@ -271,7 +271,7 @@ func TestHandlesAndMailComeBack(t *testing.T) {
 }
 
 // Once the late reads are over, the handle is gone with the step: the callback
-// that wakes the payment is all that tells the adapter what to ask about.
+// that wakes the payment is all that shows the adapter what to ask about.
 func TestMailComesBackForAPaymentThatIsReadNoMore(t *testing.T) {
 	t.Parallel()
 	inFleet(t, habits(), func(t *testing.T, f *fleet) {

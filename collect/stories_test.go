@@ -38,7 +38,7 @@ type world struct {
 
 const window = 10 * time.Second
 
-// inWorld tells a story in virtual time and checks the books at its end.
+// inWorld plays a story in virtual time and checks the books at its end.
 func inWorld(t *testing.T, tell func(t *testing.T, w *world)) {
 	t.Helper()
 	inWorldWith(t, sandbox.Config{}, tell)

@@ -80,7 +80,7 @@ func (w *aside) posted(when, currency string, suspense, operator, wallet int64) 
 
 func xaf(minor int64) till.Money { return till.Money{Minor: minor, Currency: "XAF"} }
 
-// Money that came in and was given back outside is in suspense no more; told again, it does
+// Money that came in and was given back outside is in suspense no more; reported again, it does
 // not come back; and what comes late is all the operator's.
 func TestMoneyThatWasGivenBackLeavesSuspense(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ func (p *told) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// line tells it in one line, each time as the kind of the event of that time.
+// line prints it in one line, each time as the kind of the event of that time.
 func (p told) line(names map[string]string) string {
 	at := func(t *string) string {
 		if t == nil {
@@ -54,7 +54,7 @@ func (p told) line(names map[string]string) string {
 	return fmt.Sprintf("%s late=%s reversed=%s retryable=%s", p.Status, at(p.LateSuccessAt), at(p.ReversedAt), retryable)
 }
 
-// toldOf returns what every road to a payment tells of its money: the payment
+// toldOf returns what every road to a payment shows of its money: the payment
 // itself, a list, the answer to a repeated create, and each of its events.
 func toldOf(t *testing.T, s *store.Store, ref store.Ref) (one, listed, created string, events []string) {
 	t.Helper()
@@ -120,8 +120,8 @@ func toldOf(t *testing.T, s *store.Store, ref store.Ref) (one, listed, created s
 	return one, listed, created, events
 }
 
-// A payment tells what happened to its money after its end, on every road, and
-// what was paid is not to be tried again. An event tells what was known then.
+// A payment shows what happened to its money after its end, on every road, and
+// what was paid is not to be tried again. An event shows what was known then.
 func TestAPaymentTellsWhatHappenedToItsMoney(t *testing.T) {
 	t.Parallel()
 	amount := func(minor int64) provider.Result {

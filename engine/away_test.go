@@ -32,8 +32,8 @@ type outage struct {
 // sealedFiles is set in the process in which no file may grow.
 const sealedFiles = "TILL_TEST_SEALED_FILES"
 
-// inOutage runs f on each engine with a database that can be away. PostgreSQL is
-// reached through a proxy, which hangs. SQLite is away when its file cannot
+// inOutage runs f on each engine with a database that can be unreachable. PostgreSQL is
+// reached through a proxy, which hangs. SQLite is unreachable when its file cannot
 // grow; that is a limit of the whole process, so the test runs in one of its own.
 func inOutage(t *testing.T, f func(t *testing.T, o *outage)) {
 	t.Helper()
@@ -228,8 +228,8 @@ func run(t *testing.T, loop func(ctx context.Context)) {
 	t.Cleanup(func() { cancel(); <-done })
 }
 
-// The operator took the request and told its only handle while the database
-// was away: when that is back, the answer is recorded, and the money is found.
+// The operator took the request and gave its only handle while the database
+// was unreachable: when that is back, the answer is recorded, and the money is found.
 func TestAnAnswerOutlivesTheDatabase(t *testing.T) {
 	inOutage(t, func(t *testing.T, o *outage) {
 		t.Cleanup(func() { storetest.CheckInvariants(t, o.s) })
@@ -291,8 +291,8 @@ func TestWhatAStopLosesIsLogged(t *testing.T) {
 	})
 }
 
-// A callback that comes while the database is away is not answered with a 200,
-// and yet it is not forgotten: its body may be all that tells what to ask about.
+// A callback that comes while the database is unreachable is not answered with a 200,
+// and yet it is not forgotten: only its body may say what to ask about.
 func TestACallbackOutlivesTheDatabase(t *testing.T) {
 	inOutage(t, func(t *testing.T, o *outage) {
 		for _, kind := range subjectKinds {

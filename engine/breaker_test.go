@@ -154,7 +154,7 @@ func TestABudgetIsNeverExceeded(t *testing.T) {
 }
 
 // The bucket has less room while tokens are in instances' hands, also when
-// nobody looks at it until they no longer are.
+// nobody reads it until they no longer are.
 func TestWhatIsHeldLeavesLessRoom(t *testing.T) {
 	t.Parallel()
 	r := provider.Rate{PerSecond: 1, Burst: 4}

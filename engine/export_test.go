@@ -21,7 +21,7 @@ func Keep(a *Answer, row any) *Answer {
 	return Once(a)
 }
 
-// AroundClaims has the commits of w's claims, and of what looks for claims, run by around.
+// AroundClaims has the commits of w's claims, and of what searches for claims, run by around.
 // Call it before w runs.
 func (w *Worker) AroundClaims(around func(commit func() error) error) {
 	update := w.update

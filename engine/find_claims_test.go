@@ -150,7 +150,7 @@ func TestAClaimThatWasNotCommittedIsMadeAgain(t *testing.T) {
 	})
 }
 
-// The database is away until the leases have ended, and another instance has taken the
+// The database is unreachable until the leases have ended, and another instance has taken the
 // steps meanwhile, or nobody has. Nothing left, so that is what is recorded, and it is sent.
 func TestAClaimThatIsFoundAfterItsLeaseIsUnsent(t *testing.T) {
 	t.Parallel()

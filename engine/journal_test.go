@@ -10,7 +10,7 @@ import (
 	"till/store/storetest"
 )
 
-// fakeDisk is a journal that fails when it is told to.
+// fakeDisk is a journal that fails on demand.
 type fakeDisk struct {
 	sync      bool
 	err       error

@@ -11,7 +11,7 @@ import (
 )
 
 // An answer that saw nothing but the first send on record is recorded behind
-// it without a look, together with others. One that saw too little is recorded
+// it without a read, together with others. One that saw too little is recorded
 // too, behind what has come since.
 func TestAnAnswerIsRecordedBehindWhatIsThere(t *testing.T) {
 	for _, e := range storetest.Engines() {

@@ -115,7 +115,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// A job that keeps its row is told how the row is left; one that does not keep
+// A job that keeps its row is given the row as it is left; one that does not keep
 // it, or is not remembered, is not.
 func TestJobsAreToldHowRowsAreLeft(t *testing.T) {
 	t.Parallel()

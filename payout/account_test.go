@@ -28,7 +28,7 @@ func (w *world) operatorCases(kind string) (details []string) {
 }
 
 // An operator that says that something is wrong with our own account fails the
-// payout, which is nobody else's fault, and has a person look at the connection,
+// payout, which is nobody else's fault, and has a person check the connection,
 // once. What was sent before proves nothing; the next that succeeds ends the case.
 func TestAFaultOfOurOwnAccountFailsThePayoutAndIsTold(t *testing.T) {
 	t.Parallel()

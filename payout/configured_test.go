@@ -15,7 +15,7 @@ import (
 func without(c *engine.Config) { c.Connections = map[string]provider.Provider{} }
 
 // Instances that do not have a connection leave the steps of its payouts alone,
-// tell a person once their time is over, and release nothing.
+// notify a person once their time is over, and release nothing.
 func TestAnInstanceLeavesAloneWhatItHasNoConnectionFor(t *testing.T) {
 	t.Parallel()
 	inWorldWith(t, sandbox.Config{Window: time.Minute, PollInterval: time.Second}, func(t *testing.T, w *world) {

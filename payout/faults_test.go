@@ -70,7 +70,7 @@ func TestACrashAroundTheSendPaysOnce(t *testing.T) {
 }
 
 // F5: the same where the operator would not notice a repetition: it is never sent
-// again, the reserve is kept for ever, and a person is told.
+// again, the reserve is kept for ever, and a person is notified.
 func TestAnOperatorWithoutReferencesIsNeverPaidThroughTwice(t *testing.T) {
 	t.Parallel()
 	for _, c := range crashes {

@@ -66,7 +66,7 @@ func (w *world) isPaid(t *testing.T, when string, id till.ID) {
 	w.isPaidAfter(t, when, id, "pending needs_attention attention_ended processing success")
 }
 
-// isPaidAfter says that a payout was paid once, and by which events it was told.
+// isPaidAfter says that a payout was paid once, and by which events it was reported.
 func (w *world) isPaidAfter(t *testing.T, when string, id till.ID, events string) {
 	t.Helper()
 	p := w.payout(id)
@@ -185,7 +185,7 @@ func (w *world) acts(prefix string) string {
 	return strings.Join(acts, " ")
 }
 
-// Holds of different causes stand side by side: what one has held another does
+// Holds of different causes are independent: what one has held another does
 // not release.
 func TestHoldsOfDifferentCausesAreIndependent(t *testing.T) {
 	t.Parallel()
@@ -224,7 +224,7 @@ func TestHoldsOfDifferentCausesAreIndependent(t *testing.T) {
 }
 
 // A hold is seen at the last moment: a process that has claimed a payout and
-// stands still before it sends, or waits for its commit, does not send it.
+// pauses before it sends, or waits for its commit, does not send it.
 func TestAHoldStopsWhatIsClaimedAndNotSent(t *testing.T) {
 	t.Parallel()
 	inWorldWith(t, sandbox.Config{Window: time.Minute, PollInterval: time.Second}, func(t *testing.T, w *world) {

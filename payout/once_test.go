@@ -78,7 +78,7 @@ func TestAHundredCreatesWithOneKeyMakeOnePayout(t *testing.T) {
 	})
 }
 
-// D8, D13, D15: however often and however concurrently a payout's end is told,
+// D8, D13, D15: however often and however concurrently a payout's end is reported,
 // its reserve is used or given back once, and what is held for others stays
 // held.
 func TestAnEndToldAtOnceIsOne(t *testing.T) {

@@ -38,7 +38,7 @@ func TestATextThatNoDatabaseTakesEndsAPayout(t *testing.T) {
 }
 
 // F44: a payout whose success cannot be recorded keeps its reserve, and a person
-// is told; so is one whose calls panic. Once that is mended, each is paid once.
+// is notified; so is one whose calls panic. Once that is mended, each is paid once.
 func TestAPoisonedPayoutKeepsItsReserveAndIsACase(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines() {

@@ -94,7 +94,7 @@ func TestAPayoutThatWasPaidInTheLostTimeIsNotAbandoned(t *testing.T) {
 }
 
 // The reverse: pending in the backup, cancelled in the lost time. Its client was
-// told that it is not paid, so it is not sent, also not once it is proven absent.
+// notified that it is not paid, so it is not sent, also not once it is proven absent.
 func TestAPayoutThatWasCancelledInTheLostTimeIsNotSent(t *testing.T) {
 	t.Parallel()
 	inWorldWith(t, sandbox.Config{Window: 2 * time.Minute}, func(t *testing.T, w *world) {
@@ -120,7 +120,7 @@ func TestAPayoutThatWasCancelledInTheLostTimeIsNotSent(t *testing.T) {
 }
 
 // A send that was under way in the backup may have been refused in the lost time,
-// and its client was told that it failed: it is not sent again either.
+// and its client was notified that it failed: it is not sent again either.
 func TestAPayoutThatWasRefusedInTheLostTimeIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	inWorldWith(t, sandbox.Config{Window: 2 * time.Minute}, func(t *testing.T, w *world) {
@@ -173,7 +173,7 @@ func TestAnAbsenceThatWasProvenBeforeTheRestoreProvesNothing(t *testing.T) {
 }
 
 // Where the operator would not notice a repetition, "not found" proves nothing:
-// the reserve is kept, and a person is told.
+// the reserve is kept, and a person is notified.
 func TestAPayoutThatCannotBeAskedAboutAfterARestoreIsACase(t *testing.T) {
 	t.Parallel()
 	inWorldWith(t, sandbox.Config{NoDedup: true}, func(t *testing.T, w *world) {

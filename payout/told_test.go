@@ -14,8 +14,8 @@ import (
 
 var toldMembers = regexp.MustCompile(`"(status|retryable|late_success_at)":("[^"]*"|\w+)`)
 
-// A payout tells when it was paid after it had failed, on every road, and is not
-// to be tried again then. An event tells what was known then.
+// A payout shows when it was paid after it had failed, on every road, and is not
+// to be tried again then. An event shows what was known then.
 func TestAPayoutTellsWhatHappenedToItsMoney(t *testing.T) {
 	t.Parallel()
 	failed := provider.Result{Outcome: provider.Failed, Reason: till.ProviderError, Code: "ERR", Retryable: true}

@@ -82,7 +82,7 @@ func TestTheTrailOfAPayout(t *testing.T) {
 	})
 }
 
-// trail tells the audit log of a payout: who did what, why, and whether it
+// trail prints the audit log of a payout: who did what, why, and whether it
 // rests on the file, or on the operator's word.
 func trail(t *testing.T, s *store.Store, ref store.Ref, file []byte) (out []string) {
 	t.Helper()

@@ -41,7 +41,7 @@ type world struct {
 
 const window = 10 * time.Second
 
-// inWorld tells a story in virtual time and checks the books at its end.
+// inWorld plays a story in virtual time and checks the books at its end.
 func inWorld(t *testing.T, tell func(t *testing.T, w *world)) {
 	t.Helper()
 	inWorldWith(t, sandbox.Config{}, tell)
@@ -121,7 +121,7 @@ func fund(t *testing.T, s *store.Store, client *till.Client, amount int64) {
 
 // restart brings an instance up in the place of the one that was stopped.
 func (w *world) restart(change ...func(c *engine.Config)) {
-	w.master = w.make(change...) // before the operator's callbacks can look for it
+	w.master = w.make(change...) // before the operator's callbacks can search for it
 	w.stop = w.run(w.master)
 }
 
@@ -172,7 +172,7 @@ type way struct {
 	check   func(ctx context.Context, q provider.Query, n int) (provider.Result, error)
 
 	// pause stops a process once, between its claim and its send: there it
-	// looks at the habits of the operator a second time.
+	// reads the habits of the operator a second time.
 	pause time.Duration
 	looks int
 

@@ -67,7 +67,7 @@ func TestDemo(t *testing.T) {
 	})
 }
 
-// One row a day says that the house looks into a merchant.
+// One row a day says that the installation's staff viewed a merchant.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {

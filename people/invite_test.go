@@ -211,7 +211,7 @@ func TestWhoMayManage(t *testing.T) {
 		w.want(invite(owner.Session, second, till.RoleViewer), NotAllowed)
 		w.want(invite(owner.Session, nil, till.RoleAdmin), NotAllowed)
 		w.want(invite(owner.Session, w.client, till.RoleAdmin), ValueInvalid)
-		w.want(invite(admin.Session, w.client, till.RoleCashier), NotAllowed) // the house invites owners
+		w.want(invite(admin.Session, w.client, till.RoleCashier), NotAllowed) // the installation's staff invite owners
 		w.must(invite(admin.Session, w.client, till.RoleOwner))
 		w.must(invite(admin.Session, nil, till.RoleSupport))
 		w.want(w.p.SetRole(w.ctx(), owner.Session, w.client, owner.Session.Person.ID, till.RoleViewer), NotYourself)

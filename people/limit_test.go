@@ -69,8 +69,8 @@ func TestWrongCodesWait(t *testing.T) {
 	})
 }
 
-// An unknown login is paused like one that exists: neither words nor waits tell
-// them apart.
+// An unknown login is paused like one that exists: neither words nor waits
+// distinguish them.
 func TestAnUnknownLoginGoesTheWayOfAWrongPassword(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {

@@ -191,7 +191,7 @@ func TestPasskeys(t *testing.T) {
 }
 
 // An answer is good once, in whatever spelling its step comes back: a synced
-// passkey has no counter that would tell.
+// passkey has no counter that would show it.
 func TestAPasskeysAnswerIsGoodOnce(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {

@@ -85,8 +85,8 @@ func TestRoleMatrix(t *testing.T) {
 	}
 }
 
-// Every role in every place: what counts is the role there, or a look of the
-// house, and test merchants have what live ones have not.
+// Every role in every place: what counts is the role there, or the right to view of the
+// installation, and test merchants have what live ones have not.
 func TestMay(t *testing.T) {
 	t.Parallel()
 	live := &till.Client{ID: till.NewID(1), Mode: till.Live}
@@ -149,7 +149,7 @@ func TestMay(t *testing.T) {
 	}
 }
 
-// Each permission has a rule, and each Look is a permission of the house.
+// Each permission has a rule, and each Look is a permission of the installation.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for _, rule := range StaffRules {

@@ -114,7 +114,7 @@ func TestForbiddenAddresses(t *testing.T) {
 	}
 }
 
-// The rows of the gate "dial" pass both looks at the name and are stopped at
+// The rows of the gate "dial" pass both checks of the name and are stopped at
 // the literal address: without the last gate they would be connected to.
 func TestOnlyTheLastGateStopsRebinding(t *testing.T) {
 	t.Parallel()

@@ -118,13 +118,13 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// scene is a window told in words: what is there, what is sent, what is left.
+// scene is a window described in words: what is there, what is sent, what is left.
 type scene struct {
 	name     string
 	cursor   int64
 	due      string // rows "sequence:payment", due now; a trailing ! is one asked for by hand
 	open     string // further pending rows, not due; "sequence:payment~" is being sent
-	events   string // beyond the cursor; a trailing - is of a kind that is not told, a trailing ^ tells a late receipt
+	events   string // beyond the cursor; a trailing - is of a kind that is not sent, a trailing ^ is a late receipt
 	logRange string // "from:to"; its events are of payments of their own
 	limit    int
 	sent     string // "sequence=" and 2 delivered, 5 failed, ~ under way; what is missing did not begin

@@ -154,7 +154,7 @@ func appendName(b []byte, name string) []byte {
 }
 
 // next returns what a name's records of one type are in this answer. Those who
-// ask for A and for AAAA are counted apart, because one look asks for both.
+// ask for A and for AAAA are counted apart, because one lookup asks for both.
 func (z *zone) next(name, record string, question uint16) []string {
 	z.mu.Lock()
 	defer z.mu.Unlock()

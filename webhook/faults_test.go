@@ -274,7 +274,7 @@ func TestOneDeadAmongAHundred(t *testing.T) {
 }
 
 // F43, F45: what waits for a dead endpoint is one row, and a client that has
-// much to tell does not keep another waiting.
+// much to send does not keep another waiting.
 func TestABacklogIsOneRowAndAFloodIsNobodyElses(t *testing.T) {
 	const many = 1500
 	inWorld(t, nil, func(t *testing.T, w *world) {

@@ -79,7 +79,7 @@ func (s *shop) attack(events int) (clients []*till.Client) {
 			}
 		}
 	}
-	time.Sleep(time.Second) // the clients' own times are ahead of a clock that stands
+	time.Sleep(time.Second) // the clients' own times are ahead of a clock that is stopped
 	for _, client := range clients {
 		w.d.Wake(t.Context(), client.ID)
 	}

@@ -113,7 +113,7 @@ func TestALostLogDoesNotMoveTheCursor(t *testing.T) {
 }
 
 // If an endpoint was sent another event than the log has at its cursor, the
-// proof of the books says so: the new one was never told.
+// proof of the books says so: the new one was never sent.
 func TestVerifyNoticesAnEventThatWasReplaced(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		s := w.shop()

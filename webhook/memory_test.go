@@ -42,7 +42,7 @@ func TestAWindowIsBoundedByBytes(t *testing.T) {
 		posted.Wait()
 		s.set(func() { s.answer = func(*receipt) int { return http.StatusBadGateway } })
 		w.stop()     // what was tried is rows that are due later
-		w.start(nil) // nobody is told, and nothing is kept
+		w.start(nil) // nobody is notified, and nothing is kept
 		time.Sleep(10 * time.Minute)
 		for _, c := range []struct {
 			due  bool
@@ -78,7 +78,7 @@ func TestAWindowIsBoundedByBytes(t *testing.T) {
 	})
 }
 
-// Endpoints that find no room wait for it, and are told everything.
+// Endpoints that find no room wait for it, and are sent everything.
 func TestEndpointsThatFindNoRoomWait(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		w.stop()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A proxy that the operator named is used, and is told of no forbidden
+// A proxy that the operator named is used, and gets no forbidden
 // address.
 func TestProxy(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,7 @@ func TestEventsArriveInOrderAndLeaveNoRows(t *testing.T) {
 	})
 }
 
-// What arrives at once leaves a row of test clients, with its answer: a developer looks at it.
+// What arrives at once leaves a row of test clients, with its answer: a developer reads it.
 func TestAnswersToTestClientsAreKept(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		w.acts.asLive = false
@@ -263,7 +263,7 @@ func TestAnEndpointIsDownForFiveDays(t *testing.T) {
 			t.Error("something was sent to a disabled endpoint")
 		}
 
-		// Nothing is dropped: enabled again it is told what happens from now on,
+		// Nothing is dropped: enabled again it is sent what happens from now on,
 		// and a replay brings the rest.
 		on := true
 		if _, err := w.acts.Patch(t.Context(), w.client, e.ID, &Request{Enabled: &on}, awa); err != nil {

@@ -47,7 +47,7 @@ type world struct {
 	shops map[string]*shop // by address
 }
 
-// inWorld tells a story in virtual time, on every engine, and proves the
+// inWorld plays a story in virtual time, on every engine, and proves the
 // books at its end.
 func inWorld(t *testing.T, change func(c *Config), tell func(t *testing.T, w *world)) {
 	t.Helper()
@@ -331,7 +331,7 @@ func (s *shop) refusals() int {
 	return s.refused
 }
 
-// endpoint reads how the shop's endpoint stands.
+// endpoint reads the state of the shop's endpoint.
 func (s *shop) endpoint() (e *store.Endpoint) {
 	s.w.t.Helper()
 	s.w.view(func(ctx context.Context, tx *store.Tx) (err error) { e, err = tx.Endpoint(ctx, s.e.Ref()); return err })
