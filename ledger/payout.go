@@ -53,7 +53,7 @@ func TakePayoutFee(p *till.Payout) Entry {
 // PayOutLate returns the entry for a payout that was paid after it had failed,
 // so that its reserve may be spent. It is recorded whatever the wallet holds:
 // what is available covers it, the rest is owed by the client. No fee is
-// taken: for the client it had failed.
+// taken: the client was notified that it failed.
 func PayOutLate(p *till.Payout, available int64) Entry {
 	e := payoutEntry(p, LatePayout)
 	e.Postings = []Posting{{Account{Kind: OperatorAccount, Connection: p.Connection}, p.Amount.Minor}}

@@ -72,7 +72,7 @@ func waitFirst(wait time.Duration) error {
 	return &Refusal{Code: WaitFirst, Wait: wait.Truncate(time.Second) + time.Second}
 }
 
-// count counts a guess in the database. That somebody has to wait is found by a read.
+// count counts a guess in the database. Who has to wait is refused by a read, without a write.
 func (p *People) count(ctx context.Context, name [32]byte) error {
 	err := p.c.Store.View(ctx, func(tx *store.Tx) error {
 		g, err := tx.Guesses(ctx, name)

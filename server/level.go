@@ -41,7 +41,7 @@ func (w *levelWatch) turn() upkeep.Turn {
 	return upkeep.Turn{Name: levelTurn, Every: levelEvery, Lease: levelLease, Run: w.look}
 }
 
-// look raises the level, or returns why it waits.
+// look raises the level, or returns since when it waits.
 func (w *levelWatch) look(ctx context.Context) (string, error) {
 	l, err := upkeep.ReadLevels(ctx, w.store)
 	if err != nil {
