@@ -2,6 +2,7 @@ package books
 
 import (
 	"context"
+	"time"
 
 	"till"
 	"till/store"
@@ -58,6 +59,20 @@ func (s *Status) Of(mode till.Mode) *Part {
 		return &s.Test
 	}
 	return &s.Live
+}
+
+// instanceSeenIn is how recent an instance's pulse must be for it to count as running.
+const instanceSeenIn = time.Minute
+
+// Versions returns how many instances of each release run.
+func (s *Status) Versions() map[string]int {
+	versions := map[string]int{}
+	for _, i := range s.Instances {
+		if s.At.Sub(i.SeenAt) < instanceSeenIn {
+			versions[i.Version]++
+		}
+	}
+	return versions
 }
 
 // ReadStatus reads it from one snapshot.

@@ -16,6 +16,7 @@ import (
 	"till/internal/system"
 	"till/operators"
 	"till/secret"
+	"till/server"
 	"till/store"
 )
 
@@ -140,29 +141,24 @@ func (d *doctor) examineStore(ctx context.Context, database, secretFile string) 
 		d.add("the rest", Risky, "not checked: it is read of all clients, and nodes do not answer")
 		return nil
 	}
-	strays, err := books.CountOpenStrays(ctx, s)
+	st, err := server.ReadStatus(ctx, s, database)
 	if err != nil {
 		return err
 	}
+	strays := int(min(st.Live.OpenStrays()+st.Test.OpenStrays(), books.MaxStrays))
 	d.addIf("strays", strays > 0, Risky, "none is open", fmt.Sprintf("%s: money that names us and that nobody has; see 'till strays'", books.OpenStraysText(strays)))
-	if err := d.examineHolds(ctx, s); err != nil {
+	d.addHolds(st)
+	if err := d.examineWaiting(ctx, s, st); err != nil {
 		return err
 	}
-	if err := d.examineWaiting(ctx, s); err != nil {
-		return err
-	}
-	if err := d.examineInstances(ctx, s); err != nil {
-		return err
-	}
+	d.addInstances(st.Versions())
 	if err := d.examineBackups(ctx, s); err != nil {
 		return err
 	}
 	if err := d.examineGenerations(ctx, s); err != nil {
 		return err
 	}
-	if err := d.examineTroubles(ctx, s, database); err != nil {
-		return err
-	}
+	d.addTroubles(st)
 	if secretFile == "" {
 		return nil
 	}

@@ -9,11 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"till"
+	"till/books"
 	"till/internal/system"
-	"till/server"
 	"till/store"
 	"till/upkeep"
 )
@@ -21,9 +20,8 @@ import (
 // Limits of what is worth a warning: a tenth of the disk, so many open files, and how
 // recent the pulse of an instance must be for it to count as running.
 const (
-	minFreeShare   = 0.1
-	minOpenFiles   = 4096
-	instanceSeenIn = time.Minute
+	minFreeShare = 0.1
+	minOpenFiles = 4096
 )
 
 // examineDisk warns if the disk of a SQLite file is nearly full. A full disk refuses
@@ -37,12 +35,8 @@ func (d *doctor) examineDisk(database string) {
 	d.addIf("disk", float64(free) < minFreeShare*float64(size), Risky, text, text+"; when it is full, payments are refused")
 }
 
-// examineTroubles adds what the status says and no check has said as loudly.
-func (d *doctor) examineTroubles(ctx context.Context, s *store.Store, database string) error {
-	st, err := server.ReadStatus(ctx, s, database)
-	if err != nil {
-		return err
-	}
+// addTroubles adds what the status says and no check has said as loudly.
+func (d *doctor) addTroubles(st *books.Status) {
 	d.Troubles = st.Troubles()
 	for _, t := range d.Troubles {
 		v := Risky
@@ -51,7 +45,6 @@ func (d *doctor) examineTroubles(ctx context.Context, s *store.Store, database s
 		}
 		d.add("trouble", v, "%s: %s", t.Name, t.Text)
 	}
-	return nil
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
@@ -82,24 +75,7 @@ func openFilesLimit(text string) (int64, bool) {
 	return 0, false
 }
 
-// examineInstances reports which releases run.
-func (d *doctor) examineInstances(ctx context.Context, s *store.Store) error {
-	return s.View(ctx, func(tx *store.Tx) error {
-		all, err := tx.Instances(ctx)
-		if err != nil {
-			return err
-		}
-		versions := map[string]int{}
-		for _, i := range all {
-			if tx.Now().Sub(i.SeenAt) < instanceSeenIn {
-				versions[i.Version]++
-			}
-		}
-		d.addInstances(versions)
-		return nil
-	})
-}
-
+// addInstances reports which releases run.
 func (d *doctor) addInstances(versions map[string]int) {
 	if len(versions) == 0 {
 		d.add("instances", Fine, "none was seen within a minute")

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"till/server"
 	"till/store/storetest"
 )
 
@@ -22,9 +23,11 @@ func TestTroublesThatStopMoneyAreWrong(t *testing.T) {
 				}
 			}
 			d := &doctor{}
-			if err := d.examineTroubles(t.Context(), s, c.Path); err != nil {
+			st, err := server.ReadStatus(t.Context(), s, c.Path)
+			if err != nil {
 				t.Fatal(err)
 			}
+			d.addTroubles(st)
 			stops := 0
 			for i, trouble := range d.Troubles {
 				want := Risky

@@ -12,15 +12,11 @@ import (
 )
 
 // examineWaiting reports what waits: cases, suspended money, strays, webhooks.
-func (d *doctor) examineWaiting(ctx context.Context, s *store.Store) error {
+func (d *doctor) examineWaiting(ctx context.Context, s *store.Store, st *books.Status) error {
+	d.addCases(st.Live.Cases)
+	d.addSuspended(st.Live.Suspense)
+	d.addBacklog(&st.Live.Webhooks)
 	return s.View(ctx, func(tx *store.Tx) error {
-		st, err := books.StatusOf(ctx, tx)
-		if err != nil {
-			return err
-		}
-		d.addCases(st.Live.Cases)
-		d.addSuspended(st.Live.Suspense)
-		d.addBacklog(&st.Live.Webhooks)
 		sums, err := tx.StatementSums(ctx)
 		if err != nil {
 			return err
@@ -113,13 +109,9 @@ func (d *doctor) addBacklog(b *store.WebhookBacklog) {
 // maxShownHolds is how many holds the doctor lists.
 const maxShownHolds = 10
 
-// examineHolds reports holds with their time, person and reason, and how many
+// addHolds reports holds with their time, person and reason, and how many
 // payouts wait. A suspended client is reported only if payouts wait.
-func (d *doctor) examineHolds(ctx context.Context, s *store.Store) error {
-	held, err := books.HeldPayouts(ctx, s, store.EveryClient)
-	if err != nil {
-		return err
-	}
+func (d *doctor) addHolds(held *books.Status) {
 	told, suspended := 0, 0
 	for _, h := range held.Holds {
 		if h.Cause == store.HoldSuspended {
@@ -139,5 +131,4 @@ func (d *doctor) examineHolds(ctx context.Context, s *store.Store) error {
 		waiting = "no payout waits yet; see 'till payouts held'"
 	}
 	d.addIf("payouts", held.Waiting > 0 || told > 0, Risky, "none is held", waiting)
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"till"
+	"till/books"
 	"till/engine"
 	"till/provider"
 	"till/store"
@@ -21,7 +22,11 @@ func TestTheDoctorTellsWhatWaits(t *testing.T) {
 		expect := func(want ...string) {
 			t.Helper()
 			d := &doctor{}
-			if err := d.examineWaiting(t.Context(), s); err != nil {
+			st, err := books.ReadStatus(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.examineWaiting(t.Context(), s, st); err != nil {
 				t.Fatal(err)
 			}
 			all := findingsText(d)

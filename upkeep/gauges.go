@@ -211,18 +211,9 @@ func (g *gaugeReader) holds() {
 	g.add("restored_timestamp_seconds", since)
 }
 
-// seenWithin is how recent an instance's pulse must be for it to count as running.
-const seenWithin = time.Minute
-
 func (g *gaugeReader) instances() {
-	versions := map[string]float64{}
-	for _, i := range g.status.Instances {
-		if g.tx.Now().Sub(i.SeenAt) < seenWithin {
-			versions[i.Version]++
-		}
-	}
-	for version, n := range versions {
-		g.add("instances", n, version)
+	for version, n := range g.status.Versions() {
+		g.add("instances", float64(n), version)
 	}
 }
 
