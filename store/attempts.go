@@ -7,7 +7,7 @@ import (
 	"till/internal/db"
 )
 
-const attemptColumns = `n, kind, connection, reference, outcome, code, detail, started_at, ended_at, repeats, last_at`
+const attemptColumns = `n, kind, connection, reference, outcome, code, detail, detail_code, detail_values, started_at, ended_at, repeats, last_at`
 
 var selectLastAttempts = db.DefineByClient(1, db.SQL{Name: "attempts.selectLastAttempts",
 	SQLite: `SELECT ` + attemptColumns + ` FROM attempts WHERE client_id = $1 AND subject_id = $2
@@ -27,13 +27,14 @@ var insertSubmits = db.DefineByClient(1, db.SQL{Name: "attempts.insertSubmits",
 			unnest($5::text[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::bigint[]) AS a7, unnest($8::bigint[]) AS a8 LIMIT $9::bigint) AS u`,
 	Arrays: true})
 
-var endSends = db.DefineByClient(6, db.SQL{Name: "attempts.endSends",
-	SQLite: `UPDATE attempts SET outcome = $1, code = $2, detail = $3, ended_at = $4, last_at = $5
-		WHERE client_id = $6 AND subject_id = $7 AND kind = 'submit' AND started_at = $8 AND outcome IS NULL`,
-	Postgres: `UPDATE attempts SET outcome = u.a1, code = u.a2, detail = u.a3, ended_at = u.a4, last_at = u.a5
+var endSends = db.DefineByClient(8, db.SQL{Name: "attempts.endSends",
+	SQLite: `UPDATE attempts SET outcome = $1, code = $2, detail = $3, ended_at = $4, last_at = $5, detail_code = $6, detail_values = $7
+		WHERE client_id = $8 AND subject_id = $9 AND kind = 'submit' AND started_at = $10 AND outcome IS NULL`,
+	Postgres: `UPDATE attempts SET outcome = u.a1, code = u.a2, detail = u.a3, ended_at = u.a4, last_at = u.a5, detail_code = u.a6, detail_values = u.a7
 		FROM (SELECT unnest($1::text[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bigint[]) AS a4,
-			unnest($5::bigint[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::bytea[]) AS a7, unnest($8::bigint[]) AS a8 LIMIT $9::bigint) AS u
-		WHERE client_id = ANY(ARRAY[u.a6]) AND subject_id = u.a7 AND kind = 'submit' AND started_at = u.a8 AND outcome IS NULL`,
+			unnest($5::bigint[]) AS a5, unnest($6::text[]) AS a6, unnest($7::text[]) AS a7, unnest($8::bytea[]) AS a8, unnest($9::bytea[]) AS a9,
+			unnest($10::bigint[]) AS a10 LIMIT $11::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a8]) AND subject_id = u.a9 AND kind = 'submit' AND started_at = u.a10 AND outcome IS NULL`,
 	Arrays: true})
 
 var repeatAttempts = db.Define(db.SQL{Name: "attempts.repeat",
@@ -49,9 +50,10 @@ type Attempt struct {
 	N                   int
 	Kind                string // submit, check or resolve
 	Connection          string
-	Reference           till.ID // what we sent to the operator
-	Outcome             string  // "" while it is under way, or if the instance died before it was recorded
-	Code, Detail        string  // the operator's words, redacted
+	Reference           till.ID     // what we sent to the operator
+	Outcome             string      // "" while it is under way, or if the instance died before it was recorded
+	Why                 till.Reason // what came of it, where Detail is ours
+	Code, Detail        string      // the operator's words, redacted
 	StartedAt, EndedAt  till.Time
 	Repeats             int       // how often the same answer came, the first included
 	LastAt              till.Time // when the last of them ended
@@ -84,8 +86,10 @@ func readLastAttempts(refs []Ref, out map[Ref]*Attempt) db.Statement {
 
 func scanAttempt(r db.Row, ref Ref) (*Attempt, error) {
 	a := &Attempt{ClientID: ref.Client, SubjectID: ref.ID}
-	err := r.Scan(&a.N, &a.Kind, &a.Connection, db.ID(&a.Reference), db.Text(&a.Outcome), db.Text(&a.Code), db.Text(&a.Detail),
+	var why storedReason
+	err := r.Scan(&a.N, &a.Kind, &a.Connection, db.ID(&a.Reference), db.Text(&a.Outcome), db.Text(&a.Code), db.Text(&a.Detail), db.Text(&why.code), db.Text(&why.values),
 		&a.StartedAt, db.Int(&a.EndedAt), &a.Repeats, db.Int(&a.LastAt))
+	a.Why = why.of(a.Detail)
 	return a, err
 }
 
@@ -133,8 +137,9 @@ func (tx *Tx) InsertSends(ctx context.Context, attempts []*Attempt) error {
 func recordKnownCalls(calls []*Attempt) (sends, seconds db.Statement) {
 	for _, a := range calls {
 		if a.Kind == AttemptSubmit {
+			code, values := reasonOrNull(a.Why)
 			sends.Rows = append(sends.Rows, []any{a.Outcome, db.OrNull(a.Code), db.OrNull(a.Detail), int64(a.EndedAt), int64(a.EndedAt),
-				a.ClientID[:], a.SubjectID[:], int64(a.StartedAt)})
+				code, values, a.ClientID[:], a.SubjectID[:], int64(a.StartedAt)})
 		} else {
 			a.N = 2
 			seconds.Rows = append(seconds.Rows, a.ended())
@@ -146,19 +151,21 @@ func recordKnownCalls(calls []*Attempt) (sends, seconds db.Statement) {
 }
 
 var insertEnded = db.DefineByClient(1, db.SQL{Name: "attempts.insertEnded",
-	SQLite: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-	Postgres: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at)
-		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8, u.a9, u.a10, u.a11, u.a12
+	SQLite: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at, detail_code, detail_values)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+	Postgres: `INSERT INTO attempts (client_id, subject_id, n, kind, connection, reference, outcome, code, detail, started_at, ended_at, last_at, detail_code, detail_values)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, u.a7, u.a8, u.a9, u.a10, u.a11, u.a12, u.a13, u.a14
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS a3, unnest($4::text[]) AS a4,
 			unnest($5::text[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::text[]) AS a7, unnest($8::text[]) AS a8, unnest($9::text[]) AS a9,
-			unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12 LIMIT $13::bigint) AS u`,
+			unnest($10::bigint[]) AS a10, unnest($11::bigint[]) AS a11, unnest($12::bigint[]) AS a12,
+			unnest($13::text[]) AS a13, unnest($14::text[]) AS a14 LIMIT $15::bigint) AS u`,
 	Arrays: true})
 
 // ended returns the arguments of insertEnded.
 func (a *Attempt) ended() []any {
+	code, values := reasonOrNull(a.Why)
 	return []any{a.ClientID[:], a.SubjectID[:], a.N, a.Kind, a.Connection, a.Reference[:], a.Outcome, db.OrNull(a.Code), db.OrNull(a.Detail),
-		int64(a.StartedAt), int64(a.EndedAt), int64(a.EndedAt)}
+		int64(a.StartedAt), int64(a.EndedAt), int64(a.EndedAt), code, values}
 }
 
 // RecordAttempts records the answers that LockSubjects was not given. An answer

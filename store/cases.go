@@ -1,51 +1,55 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"till"
 	"till/internal/db"
 )
 
-const caseColumns = `client_id, id, subject_id, kind, detail, opened_at, closed_at, closed_by, reason, evidence,
+const caseColumns = `client_id, id, subject_id, kind, detail, detail_code, detail_values, opened_at, closed_at, closed_by, reason, reason_code, reason_values, evidence,
 	EXISTS (SELECT 1 FROM payouts WHERE payouts.client_id = cases.client_id AND payouts.id = cases.subject_id)`
 
 var openCases = db.Define(db.SQL{Name: "cases.open",
-	SQLite: `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at) VALUES ($1, $2, $3, $4, $5, $6)
+	SQLite: `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at, detail_code, detail_values) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (client_id, subject_id, kind) DO UPDATE SET closed_at = NULL, closed_by = NULL, reason = NULL, evidence = NULL,
-		detail = excluded.detail, opened_at = excluded.opened_at WHERE cases.closed_at IS NOT NULL`})
+		detail = excluded.detail, opened_at = excluded.opened_at, detail_code = excluded.detail_code, detail_values = excluded.detail_values,
+		reason_code = NULL, reason_values = NULL WHERE cases.closed_at IS NOT NULL`})
 
 var reopenCases = db.Define(db.SQL{Name: "cases.reopen",
-	SQLite: `UPDATE cases SET closed_at = NULL, closed_by = NULL, reason = NULL, evidence = NULL, detail = $1, opened_at = $2
-		WHERE client_id = $3 AND subject_id = $4 AND kind = $5 AND closed_at IS NOT NULL`})
+	SQLite: `UPDATE cases SET closed_at = NULL, closed_by = NULL, reason = NULL, evidence = NULL, detail = $1, opened_at = $2,
+		detail_code = $3, detail_values = $4, reason_code = NULL, reason_values = NULL
+		WHERE client_id = $5 AND subject_id = $6 AND kind = $7 AND closed_at IS NOT NULL`})
 
 var openCasesAlone = db.Define(db.SQL{Name: "cases.openAlone",
-	SQLite: `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at) SELECT $1, $2, $3, $4, $5, $6
-		WHERE NOT EXISTS (SELECT 1 FROM cases c WHERE c.client_id = $7 AND c.subject_id = $8 AND c.closed_at IS NULL)
+	SQLite: `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at, detail_code, detail_values) SELECT $1, $2, $3, $4, $5, $6, $7, $8
+		WHERE NOT EXISTS (SELECT 1 FROM cases c WHERE c.client_id = $9 AND c.subject_id = $10 AND c.closed_at IS NULL)
 		ON CONFLICT (client_id, subject_id, kind) DO NOTHING`,
 	// Citus needs a table beside it to say which node reads.
-	Citus: `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at)
-		SELECT h.client_id, $2::bytea, $3::bytea, $4::text, $5::text, $6::bigint FROM client_heads h
-		WHERE h.client_id = $1 AND NOT EXISTS (SELECT 1 FROM cases c WHERE c.client_id = $7 AND c.subject_id = $8 AND c.closed_at IS NULL)
+	Citus: `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at, detail_code, detail_values)
+		SELECT h.client_id, $2::bytea, $3::bytea, $4::text, $5::text, $6::bigint, $7::text, $8::text FROM client_heads h
+		WHERE h.client_id = $1 AND NOT EXISTS (SELECT 1 FROM cases c WHERE c.client_id = $9 AND c.subject_id = $10 AND c.closed_at IS NULL)
 		ON CONFLICT (client_id, subject_id, kind) DO NOTHING`})
 
-var closeCasesOfKind = db.DefineByClient(5, db.SQL{Name: "cases.closeOfKind",
-	SQLite: `UPDATE cases SET closed_at = $1, closed_by = $2, reason = $3, evidence = $4
-		WHERE client_id = $5 AND subject_id = $6 AND kind = $7 AND closed_at IS NULL`,
-	Postgres: `UPDATE cases SET closed_at = u.a1, closed_by = u.a2, reason = u.a3, evidence = u.a4
+var closeCasesOfKind = db.DefineByClient(7, db.SQL{Name: "cases.closeOfKind",
+	SQLite: `UPDATE cases SET closed_at = $1, closed_by = $2, reason = $3, evidence = $4, reason_code = $5, reason_values = $6
+		WHERE client_id = $7 AND subject_id = $8 AND kind = $9 AND closed_at IS NULL`,
+	Postgres: `UPDATE cases SET closed_at = u.a1, closed_by = u.a2, reason = u.a3, evidence = u.a4, reason_code = u.a5, reason_values = u.a6
 		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bytea[]) AS a4,
-			unnest($5::bytea[]) AS a5, unnest($6::bytea[]) AS a6, unnest($7::text[]) AS a7 LIMIT $8::bigint) AS u
-		WHERE client_id = ANY(ARRAY[u.a5]) AND subject_id = u.a6 AND kind = u.a7 AND closed_at IS NULL`,
+			unnest($5::text[]) AS a5, unnest($6::text[]) AS a6, unnest($7::bytea[]) AS a7, unnest($8::bytea[]) AS a8, unnest($9::text[]) AS a9 LIMIT $10::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a7]) AND subject_id = u.a8 AND kind = u.a9 AND closed_at IS NULL`,
 	Arrays: true})
 
-var closeCases = db.DefineByClient(5, db.SQL{Name: "cases.close",
-	SQLite: `UPDATE cases SET closed_at = $1, closed_by = $2, reason = $3, evidence = $4
-		WHERE client_id = $5 AND subject_id = $6 AND closed_at IS NULL`,
-	Postgres: `UPDATE cases SET closed_at = u.a1, closed_by = u.a2, reason = u.a3, evidence = u.a4
+var closeCases = db.DefineByClient(7, db.SQL{Name: "cases.close",
+	SQLite: `UPDATE cases SET closed_at = $1, closed_by = $2, reason = $3, evidence = $4, reason_code = $5, reason_values = $6
+		WHERE client_id = $7 AND subject_id = $8 AND closed_at IS NULL`,
+	Postgres: `UPDATE cases SET closed_at = u.a1, closed_by = u.a2, reason = u.a3, evidence = u.a4, reason_code = u.a5, reason_values = u.a6
 		FROM (SELECT unnest($1::bigint[]) AS a1, unnest($2::text[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bytea[]) AS a4,
-			unnest($5::bytea[]) AS a5, unnest($6::bytea[]) AS a6 LIMIT $7::bigint) AS u
-		WHERE client_id = ANY(ARRAY[u.a5]) AND subject_id = u.a6 AND closed_at IS NULL`,
+			unnest($5::text[]) AS a5, unnest($6::text[]) AS a6, unnest($7::bytea[]) AS a7, unnest($8::bytea[]) AS a8 LIMIT $9::bigint) AS u
+		WHERE client_id = ANY(ARRAY[u.a7]) AND subject_id = u.a8 AND closed_at IS NULL`,
 	Arrays: true})
 
 var selectCase = db.Define(db.SQL{Name: "cases.select",
@@ -59,13 +63,15 @@ var countOpenKinds = db.Define(db.SQL{Name: "cases.countOpenKinds",
 type Case struct {
 	ClientID, ID, SubjectID till.ID
 	Kind                    string
-	Detail                  string
+	Why                     till.Reason // why it was opened; zero where only Detail is known
+	Detail                  string      // Why in English
 	OpenedAt                till.Time
 	ClosedAt                till.Time // zero: open
 	ClosedBy                string
-	Reason                  string // in the words of the person who closed it
-	Evidence                []byte // SHA-256 of what that rests on; nil where there is nothing
-	Payout                  bool   // the subject is a payout; set when it is read
+	ClosedWhy               till.Reason // why the program closed it
+	Reason                  string      // ClosedWhy in English, or the words of the person who closed it
+	Evidence                []byte      // SHA-256 of what that rests on; nil where there is nothing
+	Payout                  bool        // the subject is a payout; set when it is read
 
 	// Reopen is for OpenCases: open it only if it was opened before and closed, or
 	// if nothing else about its subject is open.
@@ -77,12 +83,15 @@ type Case struct {
 func (tx *Tx) OpenCases(ctx context.Context, cases []*Case) error {
 	var first, again, alone [][]any
 	for _, c := range cases {
+		detail := cmp.Or(c.Why.String(), c.Detail)
+		code, values := reasonOrNull(c.Why)
+		row := []any{c.ClientID[:], c.ID[:], c.SubjectID[:], c.Kind, detail, int64(c.OpenedAt), code, values}
 		if c.Reopen {
-			again = append(again, []any{c.Detail, int64(c.OpenedAt), c.ClientID[:], c.SubjectID[:], c.Kind})
-			alone = append(alone, []any{c.ClientID[:], c.ID[:], c.SubjectID[:], c.Kind, c.Detail, int64(c.OpenedAt), c.ClientID[:], c.SubjectID[:]})
+			again = append(again, []any{detail, int64(c.OpenedAt), code, values, c.ClientID[:], c.SubjectID[:], c.Kind})
+			alone = append(alone, append(row, c.ClientID[:], c.SubjectID[:]))
 			continue
 		}
-		first = append(first, []any{c.ClientID[:], c.ID[:], c.SubjectID[:], c.Kind, c.Detail, int64(c.OpenedAt)})
+		first = append(first, row)
 	}
 	// One by one: a batch may open the same case twice.
 	if err := tx.db.Defer(openCases, first); err != nil {
@@ -102,7 +111,8 @@ type CaseClosure struct {
 	By       string
 	At       till.Time
 	Kinds    []string // none means all
-	Reason   string
+	Why      till.Reason
+	Reason   string // a person's; of Why it is made
 	Evidence []byte
 }
 
@@ -111,7 +121,8 @@ func (tx *Tx) CloseCases(ctx context.Context, closings []CaseClosure) error {
 	var named, all [][]any
 	for i := range closings {
 		c := &closings[i]
-		args := []any{int64(c.At), c.By, db.OrNull(c.Reason), db.BytesOrNull(c.Evidence), c.Ref.Client[:], c.Ref.ID[:]}
+		code, values := reasonOrNull(c.Why)
+		args := []any{int64(c.At), c.By, db.OrNull(cmp.Or(c.Why.String(), c.Reason)), db.BytesOrNull(c.Evidence), code, values, c.Ref.Client[:], c.Ref.ID[:]}
 		if len(c.Kinds) == 0 {
 			all = append(all, args)
 		}
@@ -127,9 +138,35 @@ func (tx *Tx) CloseCases(ctx context.Context, closings []CaseClosure) error {
 
 func scanCase(r db.Row) (*Case, error) {
 	c := &Case{}
-	err := r.Scan(db.ID(&c.ClientID), db.ID(&c.ID), db.ID(&c.SubjectID), &c.Kind, &c.Detail, &c.OpenedAt,
-		db.Int(&c.ClosedAt), db.Text(&c.ClosedBy), db.Text(&c.Reason), &c.Evidence, &c.Payout)
+	var opened, closed storedReason
+	err := r.Scan(db.ID(&c.ClientID), db.ID(&c.ID), db.ID(&c.SubjectID), &c.Kind, &c.Detail, db.Text(&opened.code), db.Text(&opened.values), &c.OpenedAt,
+		db.Int(&c.ClosedAt), db.Text(&c.ClosedBy), db.Text(&c.Reason), db.Text(&closed.code), db.Text(&closed.values), &c.Evidence, &c.Payout)
+	c.Why, c.ClosedWhy = opened.of(c.Detail), closed.of(c.Reason)
 	return c, err
+}
+
+// reasonOrNull returns the columns of a reason: its code, and its values one per line.
+func reasonOrNull(r till.Reason) (code, values any) {
+	return db.OrNull(string(r.Code)), db.OrNull(strings.Join(r.Values, "\n"))
+}
+
+// storedReason is a reason as it was read.
+type storedReason struct{ code, values string }
+
+// of returns the reason if the sentence stored beside it is its own. Otherwise a release
+// from before the codes has written the sentence over that of the code.
+func (s storedReason) of(sentence string) till.Reason {
+	if s.code == "" {
+		return till.Reason{}
+	}
+	r := till.Because(till.ReasonCode(s.code))
+	if s.values != "" {
+		r.Values = strings.Split(s.values, "\n")
+	}
+	if r.String() != sentence {
+		return till.Reason{}
+	}
+	return r
 }
 
 // CaseFilter says which cases are wanted. Zero fields do not filter.
