@@ -3,6 +3,7 @@ package collect
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"till"
 	"till/engine"
@@ -27,8 +28,8 @@ func (b *rules) OnReversal(ctx context.Context, p *store.PaymentRow, a *engine.A
 		return nil
 	}
 	if a.Action != engine.Resolve {
-		if why := b.Mismatch(p, a); why != "" {
-			b.OpenCase(p, engine.CaseMismatch, why+" taken back; nothing was debited")
+		if why := b.Mismatch(p, a); !why.IsZero() {
+			b.OpenCase(p, engine.CaseMismatch, why.Then(till.ThenNotDebited))
 			return nil
 		}
 	}
@@ -51,7 +52,7 @@ func (b *rules) OnReversal(ctx context.Context, p *store.PaymentRow, a *engine.A
 		b.RecordResolution(p, a)
 		return nil
 	}
-	b.OpenCase(p, engine.CaseReversed, fmt.Sprintf("the operator took the money back: %d %s from the wallet, %d owed by the client",
-		before.Balance-w.Balance, w.Currency, w.Owed-before.Owed))
+	b.OpenCase(p, engine.CaseReversed, till.Because(till.ReasonReversed,
+		fmt.Sprintf("%d %s", before.Balance-w.Balance, w.Currency), strconv.FormatInt(w.Owed-before.Owed, 10)))
 	return nil
 }

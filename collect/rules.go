@@ -45,7 +45,7 @@ func (b *rules) OnFailure(ctx context.Context, p *store.PaymentRow, a *engine.An
 			a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payment has succeeded and stays so")
 			return nil
 		}
-		b.OpenCase(p, engine.CaseContradiction, "the operator called it a success before and says "+string(a.Result.Outcome)+" now")
+		b.OpenCase(p, engine.CaseContradiction, till.Because(till.ReasonWasSuccess, string(a.Result.Outcome)))
 	case p.Status.Final():
 		if a.Action == engine.Resolve {
 			b.RecordResolution(p, a)
@@ -54,7 +54,7 @@ func (b *rules) OnFailure(ctx context.Context, p *store.PaymentRow, a *engine.An
 	default:
 		if a.Action != engine.Resolve || a.UnlessDecided { // a statement's lines were not looked at one by one
 			if _, suspended := b.suspended[a.Ref]; suspended {
-				b.OpenCase(p, engine.CaseContradiction, "money came in for it, and the operator says "+string(a.Result.Outcome)+" now")
+				b.OpenCase(p, engine.CaseContradiction, till.Because(till.ReasonMoneyCameIn, string(a.Result.Outcome)))
 				a.Unchanged = a.UnlessDecided
 				return nil
 			}
@@ -89,7 +89,7 @@ func (b *rules) OnSuccess(ctx context.Context, p *store.PaymentRow, a *engine.An
 	}
 	b.ClearRetryable(p)
 	if a.Action != engine.Resolve {
-		if why := b.Mismatch(p, a); why != "" {
+		if why := b.Mismatch(p, a); !why.IsZero() {
 			b.suspend(p, a, engine.CaseMismatch, why)
 			return nil
 		}
@@ -118,13 +118,13 @@ func (b *rules) onRepeatedSuccess(ctx context.Context, p *store.PaymentRow, a *e
 	case r.Receipt == "" || r.Receipt == p.ProviderReference:
 	case p.ProviderReference != "":
 		if !byPerson {
-			b.OpenCase(p, engine.CaseContradiction, "the operator reports a second success with another receipt")
+			b.OpenCase(p, engine.CaseContradiction, till.Because(till.ReasonSecondSuccess))
 		}
-	case !byPerson && b.Mismatch(p, a) != "":
+	case !byPerson && !b.Mismatch(p, a).IsZero():
 		if seen, err := b.hadCase(ctx, p, engine.CaseMismatch); err != nil || seen {
 			return err
 		}
-		b.OpenCase(p, engine.CaseMismatch, b.Mismatch(p, a)+" with the receipt; the payment was credited before")
+		b.OpenCase(p, engine.CaseMismatch, b.Mismatch(p, a).Then(till.ThenCredited))
 	case b.ReceiptTaken(p, r.Receipt):
 		if byPerson {
 			a.RecordErr = till.Errorf(till.CodeValidationFailed, "another payment has this receipt")
@@ -173,7 +173,7 @@ func (b *rules) credit(ctx context.Context, p *store.PaymentRow, a *engine.Answe
 			a.RecordErr = till.Errorf(till.CodeValidationFailed, "the wallet cannot hold the money")
 			return nil
 		}
-		b.suspend(p, a, engine.CaseWalletFull, "the wallet cannot hold the money")
+		b.suspend(p, a, engine.CaseWalletFull, till.Because(till.ReasonWalletFull))
 		return nil
 	}
 
@@ -181,7 +181,7 @@ func (b *rules) credit(ctx context.Context, p *store.PaymentRow, a *engine.Answe
 	if late {
 		b.MarkLate(p)
 		if a.Action != engine.Resolve { // otherwise a person knows already
-			b.OpenCase(p, engine.CaseLateMoney, "money came after it had ended as "+string(p.Status)+"; it was credited")
+			b.OpenCase(p, engine.CaseLateMoney, till.Because(till.ReasonLateMoney, string(p.Status)))
 		}
 	} else {
 		b.Move(p, string(till.Success))
@@ -214,12 +214,12 @@ func (b *rules) credit(ctx context.Context, p *store.PaymentRow, a *engine.Answe
 
 // suspend puts money into suspense that came in for a payment but is not what it requested.
 // The payment stays as it is until a person decides.
-func (b *rules) suspend(p *store.PaymentRow, a *engine.Answer, kind, why string) {
+func (b *rules) suspend(p *store.PaymentRow, a *engine.Answer, kind string, why till.Reason) {
 	b.MarkProcessing(p)
 	b.NeedAttention(p)
 	_, found := b.suspended[a.Ref]
 	if !found || !p.Status.Final() { // a person who ended it has seen the money
-		b.ReopenCase(p, kind, why+"; nothing was credited", found)
+		b.ReopenCase(p, kind, why.Then(till.ThenNotCredited), found)
 	}
 	if found {
 		return

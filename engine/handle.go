@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"till"
 	"till/provider"
 	"till/store"
 )
@@ -43,7 +44,7 @@ func (b *Recording[R]) withoutForeignHandle(row R, a *Answer) *Answer {
 	b.alreadyRecorded[&left] = b.alreadyRecorded[a]
 	if a.Action == Submit {
 		left.Result.Handle = ""
-		b.OpenCase(row, CaseHandleReused, "the operator gave it the id of another's request, and it cannot be asked about by that")
+		b.OpenCase(row, CaseHandleReused, till.Because(till.ReasonHandleReused))
 		return &left
 	}
 	if left.Result = (provider.Result{}); a.Err == nil {
@@ -52,7 +53,7 @@ func (b *Recording[R]) withoutForeignHandle(row R, a *Answer) *Answer {
 	if s := b.Steps[a.Ref]; s.WakeSeq == a.WakeSeq { // otherwise another callback has come since
 		b.callbacksToForget = append(b.callbacksToForget, a.Ref)
 	}
-	b.OpenCase(row, CaseHandleReused, "a callback for it names the operator's id of another's request; it was not believed")
+	b.OpenCase(row, CaseHandleReused, till.Because(till.ReasonCallbackForeign))
 	return &left
 }
 

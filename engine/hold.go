@@ -164,8 +164,7 @@ func (b *Recording[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
 	p, holds := row.Subject(), b.holds[a.Ref.Client]
 	switch {
 	case b.restoring && s.Kind == till.SubjectPayment && b.worker.noReference[p.Connection] && unsent(s):
-		b.ReopenCase(row, CaseHeld, "an old database was put back, and this may be the retry of a "+b.table.Name()+
-			" that was lost with it: it is not sent until that is known", *p.Attention)
+		b.ReopenCase(row, CaseHeld, till.Because(till.ReasonMaybeRetry, b.table.Name()), *p.Attention)
 		b.NeedAttention(row)
 	case !holdsAny(s.Kind, holds):
 		b.releaseHold(row, s, now)
@@ -174,7 +173,7 @@ func (b *Recording[R]) hold(row R, a *Answer, s *store.Step, now till.Time) {
 			s.HeldAt = now
 		}
 		if s.Kind == till.SubjectPayout {
-			b.ReopenCase(row, CaseHeld, whyHeld(holds)+": it is not sent before that is released", *p.Attention)
+			b.ReopenCase(row, CaseHeld, till.Because(till.ReasonHeld, whyHeld(holds)), *p.Attention)
 			b.NeedAttention(row)
 		}
 		if s.Kind != till.SubjectPayout || !unsent(s) {
@@ -191,18 +190,18 @@ func (b *Recording[R]) releaseHold(row R, s *store.Step, now till.Time) {
 	if s.Kind == till.SubjectPayout && unsent(s) && p.ExpiresAt < now.Add(p.Window) {
 		b.extended = append(b.extended, extended{p.Ref, now.Add(p.Window)})
 	}
-	b.closeHeldCase(row, s, now, "it is no longer held")
+	b.closeHeldCase(row, s, now, till.Because(till.ReasonNotHeld))
 }
 
 // closeHeldCase closes the case of a row that was held.
-func (b *Recording[R]) closeHeldCase(row R, s *store.Step, now till.Time, why string) {
+func (b *Recording[R]) closeHeldCase(row R, s *store.Step, now till.Time, why till.Reason) {
 	p := row.Subject()
 	s.HeldAt = 0
 	another := func(c *store.Case) bool { return c.SubjectID == p.Ref.ID && c.Kind != CaseHeld }
 	if *p.Attention && b.noCase[p.Ref] && !slices.ContainsFunc(b.cases, another) {
 		b.setAttention(row, false)
 	}
-	b.closed = append(b.closed, store.CaseClosure{Ref: p.Ref, By: "engine", At: now, Kinds: []string{CaseHeld}, Reason: why})
+	b.closed = append(b.closed, store.CaseClosure{Ref: p.Ref, By: "engine", At: now, Kinds: []string{CaseHeld}, Why: why})
 }
 
 // extended is a row with a later end of its window.
@@ -237,9 +236,9 @@ func whyHeld(holds []store.Hold) string {
 }
 
 // overdue says why a person should check a row that has been open for too long.
-func overdue(s *store.Step) string {
+func overdue(s *store.Step) till.Reason {
 	if s.Restored && !s.Acked {
-		return "an old database was put back while it was open: it may have been sent, and the operator has not told"
+		return till.Because(till.ReasonRestored)
 	}
-	return "its time is over and the operator has not decided"
+	return till.Because(till.ReasonOverdue)
 }

@@ -139,7 +139,7 @@ func (w *Worker) setStepAside(ctx context.Context, a *Answer, handle string) boo
 		}
 		return tx.SetAside(ctx, a.LeaseVersion, tx.Now().Add(wait), handle, &store.Case{
 			ClientID: a.Ref.Client, ID: till.NewID(tx.Now()), SubjectID: a.Ref.ID, Kind: CaseQuarantined,
-			Detail: "nothing can be recorded about it: " + a.Err.(*unrecordable).why, OpenedAt: tx.Now(),
+			Why: till.Because(till.ReasonFault, "nothing can be recorded about it: "+a.Err.(*unrecordable).why), OpenedAt: tx.Now(),
 		})
 	})
 	if err != nil {
@@ -153,7 +153,7 @@ func (w *Worker) setStepAside(ctx context.Context, a *Answer, handle string) boo
 func (b *Recording[R]) updateQuarantine(row R, a *Answer, t provider.Traits) {
 	p, s := row.Subject(), b.Steps[a.Ref]
 	if why := b.quarantineReason(a); why != "" {
-		b.OpenCase(row, CaseQuarantined, why)
+		b.OpenCase(row, CaseQuarantined, till.Because(till.ReasonFault, why))
 		b.NeedAttention(row)
 		if s != nil && !p.Final && a.LeaseVersion == s.LeaseVersion && a.WakeSeq == s.WakeSeq {
 			s.DueAt = b.Tx.Now().Add(backoff(s, t))
@@ -162,7 +162,7 @@ func (b *Recording[R]) updateQuarantine(row R, a *Answer, t provider.Traits) {
 	}
 	if called := a.Action == Submit || a.Action == Check; called && a.Err == nil && (*p.Attention || p.Final) {
 		b.closed = append(b.closed, store.CaseClosure{Ref: p.Ref, By: "engine", At: b.Heads[p.Ref.Client].NextTime(),
-			Kinds: []string{CaseQuarantined}, Reason: "an answer could be recorded"})
+			Kinds: []string{CaseQuarantined}, Why: till.Because(till.ReasonRecorded)})
 		if s != nil && !p.Final && !Overdue(p.ExpiresAt, t, b.Tx.Now()) {
 			s.BackoffSteps = 0
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"till"
 	"till/store"
 )
 
@@ -119,8 +120,7 @@ func (b *Recording[R]) ReceiptTaken(row R, text string) bool {
 func (b *Recording[R]) OpenReceiptCase(row R, text string) {
 	p := row.Subject()
 	owner := b.receiptOwners[b.receiptOf(&p, text)]
-	b.OpenCase(row, CaseReceiptReused, "the operator reports a success under a receipt that another "+b.table.Name()+" has: "+
-		owner.ID.String()+" of client "+owner.Client.String())
+	b.OpenCase(row, CaseReceiptReused, till.Because(till.ReasonReceiptReused, b.table.Name(), owner.ID.String(), owner.Client.String()))
 }
 
 // SetReceipt gives the row its receipt. No other row can have it from then on.

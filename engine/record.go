@@ -236,7 +236,7 @@ func (b *Recording[R]) interpret(ctx context.Context, row R, a *Answer, d Rules[
 	case provider.Unrecognised:
 		b.MarkProcessing(row)
 		if !p.Final {
-			b.OpenCase(row, CaseUnknownStatus, "the operator answers with a status that is not known: "+r.Code)
+			b.OpenCase(row, CaseUnknownStatus, till.Because(till.ReasonUnknownStatus, r.Code))
 		}
 	case provider.Rejected:
 		if !p.Final && rejectionIsFinal(s, a) {

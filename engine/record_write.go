@@ -75,19 +75,19 @@ func (b *Recording[R]) ClearRetryable(row R) {
 }
 
 // OpenCase opens a case for the row.
-func (b *Recording[R]) OpenCase(row R, kind, detail string) {
+func (b *Recording[R]) OpenCase(row R, kind string, why till.Reason) {
 	p := row.Subject()
 	at := b.Heads[p.Ref.Client].NextTime()
 	b.cases = append(b.cases, &store.Case{
-		ClientID: p.Ref.Client, ID: till.NewID(at), SubjectID: p.Ref.ID, Kind: kind, Detail: detail, OpenedAt: at,
+		ClientID: p.Ref.Client, ID: till.NewID(at), SubjectID: p.Ref.ID, Kind: kind, Why: why, OpenedAt: at,
 	})
 }
 
 // ReopenCase is OpenCase for what is seen repeatedly. The first time it opens the case.
 // Later it only opens it again if a person closed it, or another case of the row, while the
 // cause remains.
-func (b *Recording[R]) ReopenCase(row R, kind, detail string, seen bool) {
-	b.OpenCase(row, kind, detail)
+func (b *Recording[R]) ReopenCase(row R, kind string, why till.Reason, seen bool) {
+	b.OpenCase(row, kind, why)
 	b.cases[len(b.cases)-1].Reopen = seen
 }
 
@@ -136,16 +136,17 @@ func (b *Recording[R]) RecordResolution(row R, a *Answer) {
 		return
 	}
 	at := b.Heads[p.Ref.Client].NextTime()
-	detail, reason := "resolved by "+a.By, "the "+b.table.Name()+" was resolved as "+string(a.Result.Outcome)
+	why := till.Because(till.ReasonResolvedBy, a.By)
 	if a.Digest != nil {
-		detail += ", evidence sha256:" + hex.EncodeToString(a.Digest)
+		why = till.Because(till.ReasonResolvedOn, a.By, hex.EncodeToString(a.Digest))
 	}
 	b.attempts = append(b.attempts, &store.Attempt{
 		ClientID: p.Ref.Client, SubjectID: p.Ref.ID, Kind: store.AttemptResolve, Connection: p.Connection, Reference: a.Reference,
-		Outcome: string(a.Result.Outcome), Detail: detail, StartedAt: a.Started, EndedAt: a.Ended,
+		Outcome: string(a.Result.Outcome), Why: why, Detail: why.String(), StartedAt: a.Started, EndedAt: a.Ended,
 	})
 	b.AddAudit(p.Ref.Client, p.Ref.ID, at, a.By, "resolve", "as "+string(a.Result.Outcome)+"; "+a.Evidence)
-	b.closed = append(b.closed, store.CaseClosure{Ref: p.Ref, By: a.By, At: at, Reason: reason, Evidence: a.Digest})
+	b.closed = append(b.closed, store.CaseClosure{Ref: p.Ref, By: a.By, At: at, Evidence: a.Digest,
+		Why: till.Because(till.ReasonResolved, b.table.Name(), string(a.Result.Outcome))})
 }
 
 // resolvedBy reports whether a person's resolution is recorded already, by a commit whose

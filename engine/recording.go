@@ -66,25 +66,23 @@ type walletKey struct {
 	currency string
 }
 
-// Mismatch says how a reported success differs from the row, "" if it does not. What the
-// operator does not report cannot differ.
-func (b *Recording[R]) Mismatch(row R, a *Answer) string {
+// Mismatch says how a reported success differs from the row, zero if it does not. What the
+// operator does not report cannot differ. The caller adds the reason's end.
+func (b *Recording[R]) Mismatch(row R, a *Answer) till.Reason {
 	p, r := row.Subject(), a.Result
 	switch {
 	case r.Amount.Currency != "" && r.Amount.Currency != p.Amount.Currency:
-		return "the operator reports another currency: " + differs(r.Amount, p.Amount)
+		return till.Because(till.ReasonOtherCurrency, amountOf(r.Amount), amountOf(p.Amount))
 	case r.Amount.Currency != "" && r.Amount.Minor != p.Amount.Minor:
-		return "the operator reports another amount: " + differs(r.Amount, p.Amount)
+		return till.Because(till.ReasonOtherAmount, amountOf(r.Amount), amountOf(p.Amount))
 	case r.Reference != "" && r.Reference != a.Reference.String():
-		return "the operator reports another reference"
+		return till.Because(till.ReasonOtherReference)
 	}
-	return ""
+	return till.Reason{}
 }
 
-// differs describes a reported amount and the requested one.
-func differs(reported, asked till.Money) string {
-	return reported.Value() + " " + reported.Currency + " instead of " + asked.Value() + " " + asked.Currency
-}
+// amountOf returns an amount as reasons have it.
+func amountOf(m till.Money) string { return m.Value() + " " + m.Currency }
 
 // MarkProcessing notes that the operator holds the request.
 func (b *Recording[R]) MarkProcessing(row R) { b.Move(row, string(till.Processing)) }
@@ -188,7 +186,7 @@ func (b *Recording[R]) schedule(row R, a *Answer, t provider.Traits, was store.S
 	default:
 		Reschedule(s, a, p.ExpiresAt, t, now)
 		if s.Acked && s.HeldAt != 0 {
-			b.closeHeldCase(row, s, now, "the operator has it")
+			b.closeHeldCase(row, s, now, till.Because(till.ReasonOperatorHasIt))
 		}
 		if Overdue(p.ExpiresAt, t, now) {
 			b.ReopenCase(row, CaseOverdue, overdue(s), *p.Attention)
@@ -254,20 +252,27 @@ func attemptOf(a *Answer) *store.Attempt {
 		Connection: a.Connection, Reference: a.Reference,
 		Outcome: string(a.Result.Outcome), Code: a.Result.Code, Detail: a.Result.Message, StartedAt: a.Started, EndedAt: a.Ended,
 	}
-	_, refused := errors.AsType[*provider.Refusal](a.Err)
-	switch {
-	case refused:
-		at.Outcome, at.Code, at.Detail = "error", "", "refused before it was taken"
-	case errors.Is(a.Err, errHeld):
-		at.Outcome, at.Code, at.Detail = "error", "", "payouts are held: it was not sent"
-	case faultOf(a.Err) != "":
-		at.Outcome, at.Code, at.Detail = "error", "", faultOf(a.Err)
-	case errors.Is(a.Err, context.DeadlineExceeded):
-		at.Outcome, at.Code, at.Detail = "error", "", "no answer in time"
-	case a.Err != nil: // its text may hold what only the operator should know
-		at.Outcome, at.Code, at.Detail = "error", "", "no answer"
+	if a.Err != nil {
+		at.Why = whyFailed(a.Err)
+		at.Outcome, at.Code, at.Detail = "error", "", at.Why.String()
 	}
 	return at
+}
+
+// whyFailed returns why a call has no answer.
+func whyFailed(err error) till.Reason {
+	_, refused := errors.AsType[*provider.Refusal](err)
+	switch fault := faultOf(err); {
+	case refused:
+		return till.Because(till.ReasonRefusedBeforeSent)
+	case errors.Is(err, errHeld):
+		return till.Because(till.ReasonHeldBack)
+	case fault != "":
+		return till.Because(till.ReasonFault, fault)
+	case errors.Is(err, context.DeadlineExceeded):
+		return till.Because(till.ReasonNoAnswerInTime)
+	}
+	return till.Because(till.ReasonNoAnswer) // its text may hold what only the operator should know
 }
 
 // recordCall records the call itself, before its answer is applied.

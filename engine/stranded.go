@@ -117,7 +117,7 @@ const noVersion = -1
 // openStrandedCase opens a case for a row that no instance claims. Nothing else changes.
 func (b *Recording[R]) openStrandedCase(row R, now till.Time) {
 	if p := row.Subject(); !p.Final && now >= p.ExpiresAt.Add(strandedAfter) {
-		b.ReopenCase(row, CaseOverdue, "its time is over, and no instance takes it: is the connection "+p.Connection+", with the account it was made with, configured anywhere?", *p.Attention)
+		b.ReopenCase(row, CaseOverdue, till.Because(till.ReasonStranded, p.Connection), *p.Attention)
 		b.NeedAttention(row)
 	}
 }

@@ -53,22 +53,22 @@ func (b *rules) OnSuccess(ctx context.Context, p *store.PayoutRow, a *engine.Ans
 			a.RecordErr = errNeverSent
 			return nil
 		}
-		b.OpenCase(p, engine.CaseContradiction, "the operator reports a success of a payout that was never sent")
+		b.OpenCase(p, engine.CaseContradiction, till.Because(till.ReasonNeverSent))
 		return nil
 	case p.Status == till.PayoutSuccess || p.LateEvent != 0:
 		if a.Action == engine.Resolve {
 			b.RecordResolution(p, a)
 		} else if r.Receipt != "" && p.ProviderReference != "" && r.Receipt != p.ProviderReference {
-			b.OpenCase(p, engine.CaseContradiction, "the operator reports a second success with another receipt")
+			b.OpenCase(p, engine.CaseContradiction, till.Because(till.ReasonSecondSuccess))
 		}
 		return nil
 	}
 	b.ClearRetryable(p)
 	if a.Action != engine.Resolve {
-		if why := b.Mismatch(p, a); why != "" {
+		if why := b.Mismatch(p, a); !why.IsZero() {
 			b.MarkProcessing(p)
 			b.NeedAttention(p)
-			b.OpenCase(p, engine.CaseMismatch, why+"; nothing was posted")
+			b.OpenCase(p, engine.CaseMismatch, why.Then(till.ThenNotPosted))
 			b.mismatched[a.Ref] = true
 			return nil
 		}
@@ -131,7 +131,7 @@ func (b *rules) postLate(ctx context.Context, p *store.PayoutRow, a *engine.Answ
 	b.MarkLate(p)
 	e := ledger.PayOutLate(&p.Payout, w.Available())
 	if a.Action != engine.Resolve { // otherwise a person knows already
-		b.OpenCase(p, engine.CaseLateMoney, "it was paid after it had ended as "+string(p.Status)+"; the wallet was debited")
+		b.OpenCase(p, engine.CaseLateMoney, till.Because(till.ReasonLatePayout, string(p.Status)))
 	}
 	return b.addEntry(p, w, &e, p.UpdatedAt, store.FactMoneyOut)
 }
@@ -160,7 +160,7 @@ func (b *rules) OnFailure(ctx context.Context, p *store.PayoutRow, a *engine.Ans
 	case p.Status == till.PayoutSuccess && byPerson:
 		a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payout has succeeded and stays so")
 	case p.Status == till.PayoutSuccess:
-		b.OpenCase(p, engine.CaseContradiction, "the operator called it a success before and says "+string(a.Result.Outcome)+" now")
+		b.OpenCase(p, engine.CaseContradiction, till.Because(till.ReasonWasSuccess, string(a.Result.Outcome)))
 	case neverSent(p) && byPerson:
 		a.RecordErr = errNeverSent
 	case p.Status.Final():
@@ -168,7 +168,7 @@ func (b *rules) OnFailure(ctx context.Context, p *store.PayoutRow, a *engine.Ans
 			b.RecordResolution(p, a)
 		}
 	case b.mismatched[a.Ref] && !byPerson:
-		b.OpenCase(p, engine.CaseContradiction, "money went out for it, and the operator says "+string(a.Result.Outcome)+" now")
+		b.OpenCase(p, engine.CaseContradiction, till.Because(till.ReasonMoneyWentOut, string(a.Result.Outcome)))
 	default:
 		if err := b.End(ctx, p, a.Result); err != nil {
 			return err

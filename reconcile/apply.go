@@ -124,11 +124,28 @@ type applier struct {
 
 // evidence returns a line's name in the audit log.
 func (x *applier) evidence(p *planned) string {
-	text := "statement " + x.Name + " " + x.digest()
-	if p.line != 0 {
-		text += fmt.Sprintf(" line %d", x.r.file.lines.at(p.line-1).number)
+	if line := x.lineOf(p); line != "" {
+		return x.statement() + " line " + line
 	}
-	return text
+	return x.statement()
+}
+
+// why says why a case is opened about a difference.
+func (x *applier) why(p *planned) till.Reason {
+	if line := x.lineOf(p); line != "" {
+		return till.Because(till.ReasonStatementLine, string(p.class), x.statement(), line)
+	}
+	return till.Because(till.ReasonStatement, string(p.class), x.statement())
+}
+
+func (x *applier) statement() string { return "statement " + x.Name + " " + x.digest() }
+
+// lineOf returns the number of the line that a difference is in, "" if it is in none.
+func (x *applier) lineOf(p *planned) string {
+	if p.line == 0 {
+		return ""
+	}
+	return fmt.Sprint(x.r.file.lines.at(p.line - 1).number)
 }
 
 func (x *applier) digest() string { return "sha256:" + hex.EncodeToString(x.r.Digest[:]) }
@@ -225,18 +242,18 @@ func (x *applier) openCasesIn(ctx context.Context, tx *store.Tx, batch []planned
 	var audit []*store.AuditRow
 	for i := range batch {
 		p := &batch[i]
-		detail := string(p.class) + ": " + x.evidence(p)
+		why := x.why(p)
 		c, h := there[refs[i]], heads[p.client]
 		if h == nil || c != nil && (c.ClosedAt.IsZero() || strings.Contains(c.Detail, digest)) {
 			known++
 			continue
 		}
 		at := h.NextTime()
-		c = &store.Case{ClientID: p.client, ID: till.NewID(at), SubjectID: p.id, Kind: CaseStatement, Detail: detail, OpenedAt: at}
+		c = &store.Case{ClientID: p.client, ID: till.NewID(at), SubjectID: p.id, Kind: CaseStatement, Why: why, Detail: why.String(), OpenedAt: at}
 		there[refs[i]] = c // one case for all differences of a payment
 		cases = append(cases, c)
 		audit = append(audit, &store.AuditRow{ClientID: p.client, Sequence: h.NextAudit(), At: at, Actor: x.By, Action: "open_case",
-			SubjectID: p.id, Detail: detail, Evidence: x.r.Digest[:]})
+			SubjectID: p.id, Detail: why.String(), Evidence: x.r.Digest[:]})
 		opened++
 	}
 	if err := tx.OpenCases(ctx, cases); err != nil {

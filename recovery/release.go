@@ -181,7 +181,7 @@ func releaseHeldPayments(ctx context.Context, s *store.Store, by string) error {
 			refs, closings := make([]store.Ref, len(held)), make([]store.CaseClosure, len(held))
 			for i, c := range held {
 				refs[i] = store.Ref{Client: c.ClientID, ID: c.SubjectID}
-				closings[i] = store.CaseClosure{Ref: refs[i], By: by, At: tx.Now(), Kinds: []string{engine.CaseHeld}, Reason: "the restore was released"}
+				closings[i] = store.CaseClosure{Ref: refs[i], By: by, At: tx.Now(), Kinds: []string{engine.CaseHeld}, Why: till.Because(till.ReasonRestoreReleased)}
 			}
 			if err := tx.HastenSteps(ctx, refs); err != nil {
 				return err

@@ -81,7 +81,7 @@ func (v *visit) item(s *story.Story, m story.Moment) *TimelineItem {
 		item.Icon, item.Text = "ask", t("line.asked", "op", m.Attempt.Connection, "n", m.Attempt.Repeats)
 		v.answer(item, m.Attempt)
 	case story.MomentResolved:
-		item.Icon, item.Text, item.Sub = "person", t("line.resolved"), subject.InWords(v.Visit, m.Attempt.Detail)
+		item.Icon, item.Text, item.Sub = "person", t("line.resolved"), subject.CallText(v.Visit, m.Attempt)
 	case story.MomentCallback:
 		item.Icon, item.Text, item.Sub = "bolt", t("line.callback", "op", s.Subject.Connection, "n", s.Calls.Count), t("line.callback_sub")
 		if s.Calls.Count > 1 {
@@ -90,9 +90,9 @@ func (v *visit) item(s *story.Story, m story.Moment) *TimelineItem {
 	case story.MomentLine:
 		v.walletLine(item, m.Line)
 	case story.MomentDecided:
-		item.Icon, item.Text, item.Sub = "coins", subject.ActWords(v.Visit, m.Audit.Action), subject.CaseText(v.Visit, m.Audit.Detail)
+		item.Icon, item.Text, item.Sub = "coins", subject.ActWords(v.Visit, m.Audit.Action), subject.DecidedText(v.Visit, m.Audit)
 	case story.MomentOpened:
-		item.Icon, item.Tone, item.Text, item.Sub = "gem", "examine", t("line.opened", "kind", subject.CaseKind(v.Visit, m.Case.Kind)), subject.CaseText(v.Visit, m.Case.Detail)
+		item.Icon, item.Tone, item.Text, item.Sub = "gem", "examine", t("line.opened", "kind", subject.CaseKind(v.Visit, m.Case.Kind)), subject.CaseText(v.Visit, m.Case)
 	case story.MomentClosed:
 		item.Icon, item.Text, item.Sub = "check", t("line.closed", "kind", subject.CaseKind(v.Visit, m.Case.Kind)), subject.ClosedText(v.Visit, m.Case)
 	case story.MomentAct:
@@ -178,7 +178,7 @@ func (v *visit) answer(item *TimelineItem, a *store.Attempt) {
 		item.Sub = t("line.since", "what", word, "t", v.Clock.Moment(a.LastAt, v.Now))
 	}
 	if a.Code != "" || a.Detail != "" {
-		item.Detail, item.DetailName = strings.TrimSpace(a.Code+"\n"+subject.InWords(v.Visit, a.Detail)), t("line.detail")
+		item.Detail, item.DetailName = strings.TrimSpace(a.Code+"\n"+subject.CallText(v.Visit, a)), t("line.detail")
 	}
 }
 

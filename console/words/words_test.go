@@ -103,6 +103,7 @@ func places(text string) string {
 // which words there are. A new reason, case or permission without words fails.
 func families(t testing.TB) map[string][]string {
 	f := map[string][]string{
+		"told.": list(till.ReasonCodes()), "told.then_": list(till.ReasonEnds),
 		"why.": list(story.WhyCodes), "next.": list(story.Parties[1:]), "role.": slices.Concat(list(till.StaffRoles), list(till.HouseRoles)),
 		"group.":    list([]story.Group{story.AboutAll, story.AboutOperator, story.AboutMoney, story.AboutWebhooks, story.AboutPeople}),
 		"delivery.": list([]store.DeliveryStatus{store.DeliveryPending, store.DeliveryDelivered, store.DeliverySuperseded, store.DeliveryExhausted, store.DeliveryDisabled}),
