@@ -11,7 +11,7 @@
 // TestEveryPage goes through the console's own table of routes, so a new page
 // is looked at without a line here.
 //
-// TILL_E2E=full looks at each page in both languages, both themes and both
+// TILL_E2E=full checks each page in both languages, both themes and both
 // widths; otherwise at four of the eight. TILL_E2E_PAGES=/audit sweeps over those
 // pages only. Start reading at page_test.go.
 package e2e

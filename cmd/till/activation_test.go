@@ -24,7 +24,7 @@ import (
 )
 
 // unit is a service as systemd runs it: the socket is opened before the program, and
-// the program tells how it is.
+// the program reports its state.
 type unit struct {
 	t      *testing.T
 	dir    string
@@ -243,7 +243,7 @@ func TestASocketOfAnUnknownName(t *testing.T) {
 	}
 }
 
-// SIGHUP reads the log level again. A mistake in the file is told, and the level stays.
+// SIGHUP reads the log level again. A mistake in the file is logged, and the level stays.
 func TestAHangupReadsTheLogLevel(t *testing.T) {
 	t.Parallel()
 	u := newUnit(t)

@@ -114,7 +114,7 @@ func sqliteInFilesThatMayNotGrow(t *testing.T) {
 }
 
 // postgresOnAFullDisk fills the disk of the tables. A server whose log is full
-// ends, and is a database that is away until somebody starts it again.
+// ends, and is a database that is unreachable until somebody starts it again.
 func postgresOnAFullDisk(t *testing.T) {
 	c, err := pgtest.NewInMemory(t.Context(), "shared_buffers = 16MB")
 	if err != nil {
@@ -264,7 +264,7 @@ func (d *fullDisk) isNotReady(reason string) {
 	}
 }
 
-// isNamed holds that a full disk is told as one, at once, and not as something else. Files
+// isNamed holds that a full disk is reported as one, at once, and not as something else. Files
 // that may not grow are an error of the disk to SQLite, and not a full one.
 func (d *fullDisk) isNamed() {
 	d.t.Helper()

@@ -94,7 +94,7 @@ func TestMakeFixture(t *testing.T) {
 // fixtureWindow is the customers' time: some of them let it pass.
 const fixtureWindow = 12 * time.Second
 
-// fixtureRounds is how often each story is told.
+// fixtureRounds is how often each story is played.
 const fixtureRounds = 15
 
 // fill plays every story of the sandbox and the acts that leave rows of other kinds: some

@@ -93,7 +93,7 @@ func readBlocks(t *testing.T, page string) []*block {
 	var out []*block
 	var open *block
 	var indent string
-	var between strings.Builder // what stands between two blocks
+	var between strings.Builder // what is between two blocks
 	for i, line := range strings.Split(guideText(t, page), "\n") {
 		m := fenceLine.FindStringSubmatch(line)
 		switch {
@@ -150,7 +150,7 @@ func (b *block) mark(text string) (err error) {
 	return err
 }
 
-// testExists looks for a test in all packages.
+// testExists searches for a test in all packages.
 func testExists(t *testing.T, name string) bool {
 	t.Helper()
 	found := false

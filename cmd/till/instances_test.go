@@ -16,7 +16,7 @@ import (
 // TestInstances runs three servers on one PostgreSQL, or one cluster, under load, while one
 // after the other is killed, held still, or asked to stop, and
 // comes back: each kind three times. At the end the books are compared, also with those of a client
-// who was told everything by webhook. If TILL_SECONDS says for how
+// who was sent everything by webhook. If TILL_SECONDS says for how
 // long, it goes on so long, under more load.
 func TestInstances(t *testing.T) {
 	t.Parallel()

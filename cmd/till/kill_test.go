@@ -85,7 +85,7 @@ type killing struct {
 	book     string        // the sandbox operator's
 	window   time.Duration // the customers' time; 0 means killWindow
 	program  string        // another program than this one; "" means this one
-	admin    string        // where 'till serve' tells its health; "" means 'till dev'
+	admin    string        // where 'till serve' shows its health; "" means 'till dev'
 
 	mu       sync.Mutex
 	servers  []*instance

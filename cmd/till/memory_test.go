@@ -27,7 +27,7 @@ const (
 )
 
 // TestOneInstanceStaysUnder250MB gives a server open payments whose bodies
-// have 48 KB each, with an endpoint that is told of them, and then a flood of
+// have 48 KB each, with an endpoint that is sent them, and then a flood of
 // more from 256 connections of one client. What the server holds of them is
 // bounded, whatever their number: a server that held the bodies of 2 000 would
 // have 100 MB of them, and as much garbage, beside what it has anyway. TILL_OPEN says how
@@ -84,7 +84,7 @@ type largeLoad struct {
 }
 
 // run creates payments from many connections until so many more were made, or
-// ctx ends. One that is told to come back later does, with the same key.
+// ctx ends. One that is asked to come back later does, with the same key.
 func (l *largeLoad) run(ctx context.Context, connections int, want int64) {
 	var wg sync.WaitGroup
 	var begun atomic.Int64

@@ -126,7 +126,7 @@ func (s *nodeShop) payOut() {
 	}
 }
 
-// servedSince reports whether a payment and a payout were answered, and a webhook has told of
+// servedSince reports whether a payment and a payout were answered, and a webhook has reported
 // a success, since a moment.
 func (s *nodeShop) servedSince(from time.Time) bool {
 	s.mu.Lock()

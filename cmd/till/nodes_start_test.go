@@ -13,8 +13,8 @@ import (
 	"till/store/storetest"
 )
 
-// An instance starts while a node of Citus is away, and serves the clients of the others.
-// The node is away for this database alone: its coordinator has an address at which nobody
+// An instance starts while a node of Citus is unreachable, and serves the clients of the others.
+// The node is unreachable for this database alone: its coordinator has an address at which nobody
 // listens. That nothing but the lock needed all nodes is held on PostgreSQL too, by
 // TestAStartOnASchemaOfTodayTakesNoLock.
 func TestAnInstanceStartsBesideADeadNode(t *testing.T) {

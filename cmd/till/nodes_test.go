@@ -133,7 +133,7 @@ func (c *cluster) finish() {
 	c.compareBooks()
 }
 
-// settleShops is finish without a look at the operator's books.
+// settleShops is finish without a check of the operator's books.
 func (c *cluster) settleShops() {
 	c.t.Helper()
 	c.stop()
@@ -256,7 +256,7 @@ func (c *cluster) settleAll() {
 	}
 }
 
-// compareShops looks for all that was answered.
+// compareShops checks all that was answered.
 func (c *cluster) compareShops() {
 	ctx := context.Background()
 	s, err := store.Open(ctx, store.Config{Path: c.database})

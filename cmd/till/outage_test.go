@@ -16,7 +16,7 @@ import (
 	"till/internal/db/pgtest"
 )
 
-// While PostgreSQL is away under load, everything fails many times a second. The log has a
+// While PostgreSQL is unreachable under load, everything fails many times a second. The log has a
 // line a second for each cause, and the first line of the outage as it was.
 // TILL_OUTAGE says for how many seconds.
 func TestAnOutageIsALineASecond(t *testing.T) {

@@ -166,7 +166,7 @@ func TestEveryReceiverOfThePagesActsOnce(t *testing.T) {
 	}
 }
 
-// countTaken stands before a receiver and counts how often it takes the success of a
+// countTaken is in front of a receiver and counts how often it takes the success of a
 // payment, by answering with a 2xx.
 func countTaken(t *testing.T, port, reference string) (string, *atomic.Int64) {
 	t.Helper()

@@ -29,7 +29,7 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// A proxy that loses every answer lets each request be done, and tells it.
+// A proxy that loses every answer lets each request be done, and reports it.
 func TestProxyLosesAnswers(t *testing.T) {
 	t.Parallel()
 	done := make(chan string, 4)

@@ -56,7 +56,7 @@ func TestRestoreOfAnOldBackup(t *testing.T) {
 			f.createMany(40) // these will be lost
 			f.settle()
 			f.end(s, syscall.SIGTERM)
-			f.awaitCredits() // of late money too: the operator has nothing more to tell
+			f.awaitCredits() // of late money too: the operator has nothing more to report
 
 			b.putBack()
 			before := f.logID()
@@ -207,7 +207,7 @@ func (f *failover) logID() (id till.ID) {
 	return id
 }
 
-// restored runs 'till restored' and returns the identity that it tells.
+// restored runs 'till restored' and returns the identity that it prints.
 func (f *failover) restored(lostFrom till.Time) till.ID {
 	f.t.Helper()
 	var out, errs bytes.Buffer

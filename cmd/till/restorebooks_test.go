@@ -153,7 +153,7 @@ func (r *restoration) send(sh *shop, o *placed, want int) (body string) {
 	return string(b)
 }
 
-// standing returns how an order stands here; nil if it is not here.
+// standing returns the state of an order here; nil if it is not here.
 func (r *restoration) standing(sh *shop, o *placed) (out *standing) {
 	r.t.Helper()
 	ctx := context.Background()
@@ -231,7 +231,7 @@ func (r *restoration) evidence() string {
 	return file
 }
 
-// resolve brings the operator's word about a payment, which stands in its book.
+// resolve brings the operator's word about a payment, which is in its book.
 func (r *restoration) resolve(p *standing, e simulator.Entry, moved bool) {
 	r.t.Helper()
 	args := []string{"payment", "resolve", p.id, "--as", "failed", "--evidence", r.evidence(), "--by", "Awa", "--secret-file", r.secretFile()}

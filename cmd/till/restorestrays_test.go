@@ -75,7 +75,7 @@ func (r *restoration) attributeStrays() {
 				r.till(0, "strays", "attribute", s.ID.String(), "--client", sh.client.String(), "--by", "Awa", "--evidence", r.evidence())
 				o.found = true
 			}
-			// The end of an id that has no letter cannot be told from an account
+			// The end of an id that has no letter cannot be distinguished from an account
 			// number of somebody else's.
 			if end := entries[0].External; n != 1 && !(o.method == "mpesa" && o.path == "/payments" && !strings.ContainsAny(end, "ABCDEF")) {
 				r.t.Errorf("%s %s of %s moved money, is not here, and is %d strays", o.path, o.phone, sh.name, n)

@@ -129,7 +129,7 @@ func (w *runbook) refusedCredentials() {
 	w.await("the customer was asked", func() bool { return len(o.Book().Entries()) == 1 })
 	w.is(false, 0)
 
-	key := o.newKey() // the customer approves, and the operator does not tell us
+	key := o.newKey() // the customer approves, and the operator does not report it
 	refused := k.pay("/payments", "4568", 2500)
 	w.await("the alert fires", firing)
 	if list := w.does(0, "till cases"); !strings.Contains(list, "mtn-cg") || !strings.Contains(list, "the operator refuses our credentials") {

@@ -48,7 +48,7 @@ func TestShardsMove(t *testing.T) {
 
 // TestATransactionInDoubtEnds leaves a transaction prepared on a node, as a coordinator does
 // that dies before it has written how the transaction ends. It holds a client's head. Citus
-// ends it when it looks for such (citus.recover_2pc_interval), and the client is served again.
+// ends it when it checks for such (citus.recover_2pc_interval), and the client is served again.
 func TestATransactionInDoubtEnds(t *testing.T) {
 	c := startCluster(t)
 	s := c.shops[0]

@@ -285,7 +285,7 @@ func (s *storm) stop(sig syscall.Signal) {
 }
 
 // placing is how long a client tries its last orders, and spacing how long it
-// lets pass between two. While an operator is away, which bad luck with a tenth
+// lets pass between two. While an operator is unreachable, which bad luck with a tenth
 // of everything can make minutes, its orders wait, and the others are placed: so
 // many are tried at once.
 const (
@@ -328,7 +328,7 @@ func (s *storm) placeOne(ctx context.Context, o order) {
 		case ctx.Err() != nil:
 			s.t.Errorf("%s %s was never accepted: %v %d %s", o.path, o.phone, err, status, body)
 			return
-		case err != nil || status == http.StatusServiceUnavailable: // killed, or an operator is away: the same again
+		case err != nil || status == http.StatusServiceUnavailable: // killed, or an operator is unreachable: the same again
 		case status == http.StatusAccepted:
 			return
 		default:

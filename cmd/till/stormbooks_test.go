@@ -158,7 +158,7 @@ func (s *storm) settle(most time.Duration) {
 	s.t.Helper()
 	for end := time.Now().Add(most); s.compare(false) > 0 && !s.t.Failed(); {
 		if time.Now().After(end) {
-			return // the last comparison tells what is left
+			return // the last comparison shows what is left
 		}
 		<-time.After(500 * time.Millisecond)
 	}
@@ -195,7 +195,7 @@ func (s *storm) compare(last bool) (unsettled int) {
 			counts[p.kind+" paid late"]++
 		}
 		// The answer to a push may be lost with its callback, or the push itself:
-		// M-Pesa can be asked by no name of ours, so a person must look.
+		// M-Pesa can be asked by no name of ours, so a person must check.
 		lost := p.connection == "mpesa" && p.kind == "payment" && !p.final && p.attention
 		if lost && !x.never {
 			counts["lost pushes"]++

@@ -129,7 +129,7 @@ func newLostDay(t *testing.T, b oldState) *lostDay {
 	}
 	t.Cleanup(all.end)
 	d.client.makeClient()
-	s, err := server.New(t.Context(), d.config) // for the addresses that stand in the operators' portals
+	s, err := server.New(t.Context(), d.config) // for the addresses that are in the operators' portals
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func (d *lostDay) place() []*lostOrder {
 // lostOrder is an order whose payment or payout is lost.
 type lostOrder struct {
 	order
-	early bool // the client sends it again before anybody looks at strays
+	early bool // the client sends it again before anybody checks strays
 }
 
 // repeatable reports whether a second send moves no money.

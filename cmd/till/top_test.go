@@ -109,7 +109,7 @@ func TestTopOnce(t *testing.T) {
 	}
 }
 
-// A page that is none of ours, a wrong address and wrong flags are told in a sentence.
+// A page that is none of ours, a wrong address and wrong flags are reported in a sentence.
 func TestTopRefuses(t *testing.T) {
 	t.Parallel()
 	pages := map[string]string{"/": "hello", "half": "till_build_info{version=\"v", "number": "till_build_info x", "others": "up 1\n", "long": "x" + strings.Repeat("y", 100_000)}

@@ -19,7 +19,7 @@ import (
 	"till/upkeep"
 )
 
-// Each trouble is caused by rows beside a running server; then all that tells troubles tells
+// Each trouble is caused by rows beside a running server; then all that shows troubles shows
 // it, and the guide has it. The console's test does the same for its page.
 func TestEachTroubleIsToldEverywhere(t *testing.T) {
 	t.Parallel()
@@ -85,7 +85,7 @@ func tellTroubles(t *testing.T, database string) {
 	}
 }
 
-// displays are all that tells troubles of one database.
+// displays are all that shows troubles of one database.
 type displays struct {
 	t               *testing.T
 	database, admin string

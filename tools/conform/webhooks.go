@@ -66,7 +66,7 @@ func (p *play) disableEndpoint(ctx context.Context) error {
 	return p.books.call(ctx, "POST", "/sandbox/webhook-endpoints/"+p.endpoint+"/disable", nil, nil)
 }
 
-// rotateSecret gives the endpoint a new secret. The driver is told both, the new
+// rotateSecret gives the endpoint a new secret. The driver gets both, the new
 // one alone ("new"), or still has the old one alone ("old").
 func (p *play) rotateSecret(ctx context.Context, s *Step) error {
 	var made struct{ Secret string }

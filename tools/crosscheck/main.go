@@ -71,7 +71,7 @@ func check(root, program, target string) (int, error) {
 	return ours, nil
 }
 
-// parse leaves out what stands in the functions of others: the compiler of the
+// parse leaves out what is in the functions of others: the compiler of the
 // program reads it, and here it would take most of the time.
 func parse(root string, set *token.FileSet, name string, text []byte) (*ast.File, error) {
 	file, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)

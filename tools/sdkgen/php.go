@@ -55,7 +55,7 @@ func phpClass(b *bytes.Buffer, s *Schema) {
 			fmt.Fprintf(b, "    public %s $%s = null;\n", phpHint(f.Type, true), f.Name)
 		}
 	} else {
-		// A member that may be left out stands behind the others.
+		// A member that may be left out comes after the others.
 		members := slices.Clone(s.Members)
 		slices.SortStableFunc(members, func(a, b Member) int { return pythonLater(a) - pythonLater(b) })
 		b.WriteString("    public function __construct(\n")

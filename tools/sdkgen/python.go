@@ -96,7 +96,7 @@ func pythonClass(b *bytes.Buffer, s *Schema) {
 		doc = "It is part of another object."
 	}
 	pythonDoc(b, doc)
-	// A member that may be left out has a default, and so stands behind the others.
+	// A member that may be left out has a default, and so comes after the others.
 	members := slices.Clone(s.Members)
 	if !s.Answer {
 		slices.SortStableFunc(members, func(a, b Member) int { return pythonLater(a) - pythonLater(b) })

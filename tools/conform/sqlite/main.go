@@ -1,4 +1,4 @@
-// Sqlite is the driver of the Go SDK with the SQL store on SQLite. It stands here
+// Sqlite is the driver of the Go SDK with the SQL store on SQLite. It is here
 // because it needs a driver of a database, and the SDK's module has no
 // requirements.
 package main
