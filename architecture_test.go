@@ -68,6 +68,7 @@ var packageRules = []packageRule{
 	{"internal/hint", root, pgModule},   // a client's event log has grown: pgx for NOTIFY
 	{"store/schema", "internal/db", ""}, // the migrations and their runner
 	{"store", ". ledger internal/db internal/db/sqlite internal/db/postgres internal/hint internal/seal store/schema", ""},
+	{"store/access", ". store internal/db", ""},
 	{"internal/logs", ". store", ""},     // the log: masked, counted, kept
 	{"internal/db/pgtest", "", pgModule}, // a PostgreSQL server of a test's own
 	{"internal/db/pgtest/withpg", "internal/db/pgtest", ""},
@@ -75,25 +76,25 @@ var packageRules = []packageRule{
 	{"collect", ". ledger provider store engine internal/jsonx internal/request", jsonModule},                                           // a body keeps its numbers as written
 	{"payout", ". ledger provider store engine internal/request", ""},
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys
-	{"account", ". store internal/limit", ""},
-	{"people", ". store internal/door internal/limit internal/seal", "github.com/go-webauthn/webauthn golang.org/x/crypto"}, // who may use the console
-	{"tokens", ". provider store internal/seal", ""},                                                                        // what operators let all instances in by
-	{"certificates", ". store internal/seal", "golang.org/x/crypto"},                                                        // what the service proves its name with; ACME
-	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},                   // the list of networks that are not the Internet
-	{"internal/dev/remote", root, ""},                                                                                       // a client like any other, for commands without a database
-	{"internal/dev/relay", ". webhook internal/dev/remote internal/system", ""},                                             // signs and posts as webhook does
-	{"internal/dev/rehearse", ". webhook", ""},                                                                              // signs as webhook does, wrongly too
-	{"internal/dev/trigger", ". internal/dev/remote", ""},                                                                   // the sandbox's stories, as a client plays them
-	{"journal", ". store engine internal/loop internal/seal internal/system", ""},                                           // creates, outside of the database
-	{"books", ". ledger store engine collect internal/loop internal/jsonx internal/seal", ""},                               // a statement's lines are JSON, written by hand
+	{"account", ". store store/access internal/limit", ""},
+	{"people", ". store store/access internal/door internal/limit internal/seal", "github.com/go-webauthn/webauthn golang.org/x/crypto"}, // who may use the console
+	{"tokens", ". provider store internal/seal", ""},                                                                                     // what operators let all instances in by
+	{"certificates", ". store internal/seal", "golang.org/x/crypto"},                                                                     // what the service proves its name with; ACME
+	{"webhook", ". store internal/batch internal/loop internal/quota internal/seal", "code.dny.dev/ssrf"},                                // the list of networks that are not the Internet
+	{"internal/dev/remote", root, ""},                                                                                                    // a client like any other, for commands without a database
+	{"internal/dev/relay", ". webhook internal/dev/remote internal/system", ""},                                                          // signs and posts as webhook does
+	{"internal/dev/rehearse", ". webhook", ""},                                                                                           // signs as webhook does, wrongly too
+	{"internal/dev/trigger", ". internal/dev/remote", ""},                                                                                // the sandbox's stories, as a client plays them
+	{"journal", ". store engine internal/loop internal/seal internal/system", ""},                                                        // creates, outside of the database
+	{"books", ". ledger store engine collect internal/loop internal/jsonx internal/seal", ""},                                            // a statement's lines are JSON, written by hand
 	{"reconcile", ". books engine store", ""},
-	{"recovery", ". books collect engine journal ledger payout store", ""},
+	{"recovery", ". books collect engine journal ledger payout store store/access", ""},
 	{"privacy", ". engine internal/request store", ""},
-	{"upkeep", ". books internal/jsonx internal/loop internal/seal store", ""},
+	{"upkeep", ". books internal/jsonx internal/loop internal/seal store store/access", ""},
 	{"story", ". books engine ledger store", ""},
 	{"backup", ". store books recovery internal/system", "filippo.io/age"},                                                                            // copies of the database, and the way back
 	{"store/storetest", ". provider store store/schema internal/db engine collect payout books upkeep internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
-	{"api", ". ledger provider provider/sandbox store engine collect payout account books webhook internal/door internal/limit internal/jsonx internal/quota", "golang.org/x/time " + jsonModule},
+	{"api", ". ledger provider provider/sandbox store store/access engine collect payout account books webhook internal/door internal/limit internal/jsonx internal/quota", "golang.org/x/time " + jsonModule},
 	{"console/look", root, ""},                                        // amounts, times and phones as people read them
 	{"console/words", ". console/look", "github.com/BurntSushi/toml"}, // what the console says; TOML, as the configuration
 	{"console/chart", "", ""},                                         // SVG from whole numbers
@@ -104,9 +105,9 @@ var packageRules = []packageRule{
 	{"console/shell", ". provider/sandbox store collect account webhook people internal/door internal/limit internal/seal console/look console/words console/assets console/page", ""},
 	{"console/list", ". store books people console/look console/shell", ""},                  // filter, range, pages and table of a list
 	{"console/subject", ". store books story webhook people console/look console/shell", ""}, // a payment or payout in words
-	{"console/access", ". store books webhook people internal/qrcode console/look console/words console/shell console/list console/subject", ""},
+	{"console/access", ". store store/access books webhook people internal/qrcode console/look console/words console/shell console/list console/subject", ""},
 	{"console/money", ". ledger store account books story webhook people console/look console/assets console/shell console/list console/subject", ""},
-	{"console/figures", ". store engine books webhook people console/look console/chart console/shell console/list console/subject", ""},
+	{"console/figures", ". store store/access engine books webhook people console/look console/chart console/shell console/list console/subject", ""},
 	{"console/counter", ". store engine collect account story people internal/request console/look console/words console/shell console/subject", ""},
 	{"console/hooks", ". store webhook people console/look console/shell console/list console/subject", ""},
 	{"console/sandbox", ". provider/sandbox store engine collect people internal/qrcode internal/request console/look console/words console/shell console/subject", ""},
@@ -119,11 +120,11 @@ var packageRules = []packageRule{
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown
 	{"server", ". provider provider/sandbox store engine collect payout config tokens certificates account journal books upkeep webhook people secret operators api console console/shell reference internal/door internal/logs internal/loop internal/seal internal/system", ""},
 	// What 'till doctor' examines.
-	{"doctor", ". provider store config certificates books upkeep secret operators server internal/db/sqlite internal/db/postgres internal/logs internal/seal internal/system", ""},
+	{"doctor", ". provider store store/access config certificates books upkeep secret operators server internal/db/sqlite internal/db/postgres internal/logs internal/seal internal/system", ""},
 	// What commands share: it prints, reads flags and opens the database.
 	{"cmd/till/internal/cli", ". provider provider/sandbox store engine collect payout books secret operators api internal/escape internal/logs internal/seal", "github.com/spf13/cobra github.com/spf13/pflag"},
 	{"cmd/till/internal/money", ". ledger store engine books reconcile recovery story webhook secret operators internal/escape internal/logs cmd/till/internal/cli", "github.com/spf13/cobra github.com/BurntSushi/toml"}, // commands about payments, payouts and the books
-	{"cmd/till", ". cmd/till/internal/cli cmd/till/internal/money doctor ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store engine collect payout config certificates account people journal books recovery privacy upkeep backup webhook secret operators api server internal/dev/loadgen internal/escape internal/logs internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
+	{"cmd/till", ". cmd/till/internal/cli cmd/till/internal/money doctor ledger provider provider/simulator provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store store/access engine collect payout config certificates account people journal books recovery privacy upkeep backup webhook secret operators api server internal/dev/loadgen internal/escape internal/logs internal/dev/faulty internal/qrcode internal/dev/rehearse internal/dev/relay internal/dev/remote internal/seal internal/system internal/trace internal/dev/trigger", "github.com/spf13/cobra github.com/spf13/pflag github.com/BurntSushi/toml filippo.io/age"},
 	{"bench/seed", ". store internal/db", ""}, // rows for a measurement, written past the nouns
 	// It fills the store and compares with it, settles and signs in its own
 	// process, is an operator with its adapter and a server around it, and slows

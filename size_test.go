@@ -19,8 +19,8 @@ const (
 
 // stillOver are packages, types and functions that are larger than the limits.
 var stillOver = map[string]int{
-	"store files":      74,
-	"store.Tx methods": 469,
+	"store files":      69,
+	"store.Tx methods": 405,
 }
 
 // notServing are the folders that are no part of the program that serves.

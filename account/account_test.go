@@ -11,6 +11,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // newAccounts returns the accounts of an empty database in a file.
@@ -298,7 +299,7 @@ func TestLastUseIsWrittenToTheMinute(t *testing.T) {
 	}
 	stop()
 	<-done
-	k := read(t, a, func(ctx context.Context, tx *store.Tx) (*till.Key, error) { return tx.Key(ctx, c.ID, s.Key.ID) })
+	k := read(t, a, func(ctx context.Context, tx *store.Tx) (*till.Key, error) { return access.Key(ctx, tx, c.ID, s.Key.ID) })
 	if k.LastUsedAt.IsZero() || k.LastUsedAt%minute != 0 || a.store.Now()-k.LastUsedAt > 2*minute {
 		t.Errorf("last used at %v", k.LastUsedAt)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // maxName is the longest name of a client, in characters.
@@ -44,7 +45,7 @@ func (a *Accounts) CreateClient(ctx context.Context, name string, mode till.Mode
 				}
 			}
 			key.CreatedAt = at
-			return auditEntry{action: "client.create", detail: string(mode) + " client with " + describeKey(&key)}, tx.InsertKey(ctx, &key)
+			return auditEntry{action: "client.create", detail: string(mode) + " client with " + describeKey(&key)}, access.InsertKey(ctx, tx, &key)
 		})
 	}, func(tx *store.Tx) (bool, error) { return clientExists(ctx, tx, c.ID) })
 	if err != nil {

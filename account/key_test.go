@@ -14,6 +14,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 func TestKeyText(t *testing.T) {
@@ -180,7 +181,9 @@ func TestRotation(t *testing.T) {
 			t.Errorf("the %s key during the overlap: %v", name, err)
 		}
 	}
-	stored := read(t, a, func(ctx context.Context, tx *store.Tx) (*till.Key, error) { return tx.Key(ctx, c.ID, old.Key.ID) })
+	stored := read(t, a, func(ctx context.Context, tx *store.Tx) (*till.Key, error) {
+		return access.Key(ctx, tx, c.ID, old.Key.ID)
+	})
 	if left := stored.ExpiresAt.Sub(a.store.Now()); left > time.Hour || left < 59*time.Minute {
 		t.Errorf("the old key ends in %v", left)
 	}
@@ -221,7 +224,7 @@ func TestRotationLengthensNobodysAccess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored := read(t, a, func(ctx context.Context, tx *store.Tx) (*till.Key, error) { return tx.Key(ctx, c.ID, k.ID) })
+	stored := read(t, a, func(ctx context.Context, tx *store.Tx) (*till.Key, error) { return access.Key(ctx, tx, c.ID, k.ID) })
 	if newer.ExpiresAt != end || stored.ExpiresAt != end {
 		t.Errorf("old ends %v, new ends %v, want both %v", stored.ExpiresAt, newer.ExpiresAt, end)
 	}
@@ -338,7 +341,7 @@ func TestOnlyAGenuineKeyIsFlagged(t *testing.T) {
 		if genuine, err := a.FlagExposed(t.Context(), s, SeenInURL, ""); err != nil || genuine != (s == text) {
 			t.Fatal(genuine, err)
 		}
-		k := read(t, a, func(ctx context.Context, tx *store.Tx) (*till.Key, error) { return tx.Key(ctx, c.ID, id) })
+		k := read(t, a, func(ctx context.Context, tx *store.Tx) (*till.Key, error) { return access.Key(ctx, tx, c.ID, id) })
 		if flagged := !k.ExposedAt.IsZero(); flagged != (s == text) {
 			t.Errorf("flagged %v", flagged)
 		}

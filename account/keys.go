@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // Limits of keys.
@@ -64,7 +65,7 @@ func (a *Accounts) createSeeded(ctx context.Context, seed []byte, key till.Key, 
 				return auditEntry{}, err
 			}
 			key.CreatedAt = at
-			return auditEntry{action: "key.create", detail: describeKey(&key)}, tx.InsertKey(ctx, &key)
+			return auditEntry{action: "key.create", detail: describeKey(&key)}, access.InsertKey(ctx, tx, &key)
 		})
 	}, func(tx *store.Tx) (bool, error) { return keyExists(ctx, tx, &key) })
 	if err != nil {
@@ -94,7 +95,7 @@ func (a *Accounts) generateKey(ctx context.Context, key *till.Key, seed []byte) 
 		if there, err := keyExists(ctx, tx, key); err != nil || !there {
 			return err
 		}
-		before, err = tx.Key(ctx, key.ClientID, key.ID)
+		before, err = access.Key(ctx, tx, key.ClientID, key.ID)
 		return err
 	})
 	return text, before, err
@@ -106,7 +107,7 @@ func capExpiryAtMaker(ctx context.Context, tx *store.Tx, key *till.Key, at till.
 	if key.MadeBy == "" {
 		return nil
 	}
-	maker, err := tx.Key(ctx, key.ClientID, key.MadeBy)
+	maker, err := access.Key(ctx, tx, key.ClientID, key.MadeBy)
 	if err != nil {
 		return err
 	}
@@ -171,14 +172,14 @@ func (a *Accounts) rotateSeeded(ctx context.Context, seed []byte, key till.Key, 
 // active keys stays the same, so an emergency rotation is never rejected because of the
 // limit.
 func rotate(ctx context.Context, tx *store.Tx, key *till.Key, overlap time.Duration, at till.Time) (was string, err error) {
-	old, err := tx.Key(ctx, key.ClientID, key.Replaces)
+	old, err := access.Key(ctx, tx, key.ClientID, key.Replaces)
 	if err != nil {
 		return "", err
 	}
 	if !old.Active(at) {
 		return "", till.Errorf(till.CodeKeyNotFound, "There is no such active key.")
 	}
-	successors, err := tx.Successors(ctx, key.ClientID, old.ID)
+	successors, err := access.Successors(ctx, tx, key.ClientID, old.ID)
 	if err != nil {
 		return "", err
 	}
@@ -198,10 +199,10 @@ func rotate(ctx context.Context, tx *store.Tx, key *till.Key, overlap time.Durat
 	if end := at.Add(overlap); old.ExpiresAt.IsZero() || end < old.ExpiresAt {
 		old.ExpiresAt = end
 	}
-	if err := tx.UpdateKey(ctx, old); err != nil {
+	if err := access.UpdateKey(ctx, tx, old); err != nil {
 		return "", err
 	}
-	return was, tx.InsertKey(ctx, key)
+	return was, access.InsertKey(ctx, tx, key)
 }
 
 // describeKey describes a key in audit rows, with its scopes and expiry.
@@ -241,18 +242,18 @@ func (a *Accounts) FlagExposed(ctx context.Context, text, seen, actor string) (g
 	defer a.cache.forget(client)
 	return true, a.commit(ctx, func(tx *store.Tx) error {
 		return a.audited(ctx, tx, client, cmp.Or(actor, e.session.Actor()), func(at till.Time) (auditEntry, error) {
-			k, err := tx.Key(ctx, client, e.session.Key.ID)
+			k, err := access.Key(ctx, tx, client, e.session.Key.ID)
 			if err != nil || !k.ExposedAt.IsZero() {
 				return auditEntry{}, err
 			}
 			k.ExposedAt = at
-			return auditEntry{action: "key.exposed", detail: "key " + k.ID + " " + seen}, tx.UpdateKey(ctx, k)
+			return auditEntry{action: "key.exposed", detail: "key " + k.ID + " " + seen}, access.UpdateKey(ctx, tx, k)
 		})
 	}, func(tx *store.Tx) (bool, error) { return false, nil }) // repeating it is harmless
 }
 
 func keyExists(ctx context.Context, tx *store.Tx, key *till.Key) (bool, error) {
-	k, err := tx.Key(ctx, key.ClientID, key.ID)
+	k, err := access.Key(ctx, tx, key.ClientID, key.ID)
 	if till.ErrorCode(err) == till.CodeKeyNotFound {
 		return false, nil
 	}
@@ -261,7 +262,7 @@ func keyExists(ctx context.Context, tx *store.Tx, key *till.Key) (bool, error) {
 
 // checkKeyLimit rejects one more key for a client with maxKeys.
 func checkKeyLimit(ctx context.Context, tx *store.Tx, client till.ID) error {
-	n, err := tx.CountActiveKeys(ctx, client)
+	n, err := access.CountActiveKeys(ctx, tx, client)
 	if err == nil && n >= maxKeys {
 		return invalid(till.FieldError{Code: till.FieldTooMany, Detail: "There are " + strconv.Itoa(maxKeys) + " active keys already; revoke one first."})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // lastUse collects when keys were last used; Run writes it in the background.
@@ -75,7 +76,7 @@ func (a *Accounts) flush(ctx context.Context) {
 	if keys == nil {
 		return
 	}
-	err := a.store.UpdateBackground(ctx, func(tx *store.Tx) error { return tx.TouchKeys(ctx, keys) })
+	err := a.store.UpdateBackground(ctx, func(tx *store.Tx) error { return access.TouchKeys(ctx, tx, keys) })
 	if err != nil {
 		a.log.WarnContext(ctx, "key uses not recorded", "keys", len(keys), "error", err)
 	}

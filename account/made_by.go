@@ -6,6 +6,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // maxKeysRead is how many keys of a client are looked through.
@@ -17,7 +18,7 @@ const maxKeysRead = 1000
 func (a *Accounts) KeysByPerson(ctx context.Context, client till.ID) (out map[till.ID][]*till.Key, err error) {
 	err = a.store.View(ctx, func(tx *store.Tx) error {
 		out = map[till.ID][]*till.Key{}
-		keys, err := tx.Keys(ctx, client, maxKeysRead)
+		keys, err := access.Keys(ctx, tx, client, maxKeysRead)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // Revocation is what became of the descendants of a revoked key: the keys that it created,
@@ -26,11 +27,11 @@ func (a *Accounts) RevokeKey(ctx context.Context, client till.ID, keyID string, 
 			return what, err
 		})
 	}, func(tx *store.Tx) (bool, error) {
-		k, err := tx.Key(ctx, client, keyID)
+		k, err := access.Key(ctx, tx, client, keyID)
 		if err != nil || k.RevokedAt.IsZero() {
 			return false, err
 		}
-		living, err := tx.Descendants(ctx, client, keyID, cascade)
+		living, err := access.Descendants(ctx, tx, client, keyID, cascade)
 		return len(living) == 0, err
 	})
 	return r, err
@@ -38,14 +39,14 @@ func (a *Accounts) RevokeKey(ctx context.Context, client till.ID, keyID string, 
 
 // revoke ends the keys, each with an audit row.
 func revoke(ctx context.Context, tx *store.Tx, client till.ID, keyID string, cascade bool, at till.Time) (r Revocation, what auditEntry, err error) {
-	k, err := tx.Key(ctx, client, keyID)
+	k, err := access.Key(ctx, tx, client, keyID)
 	if err != nil {
 		return r, what, err
 	}
-	if r.Ended, err = tx.Descendants(ctx, client, keyID, cascade); err != nil {
+	if r.Ended, err = access.Descendants(ctx, tx, client, keyID, cascade); err != nil {
 		return r, what, err
 	}
-	all, err := tx.Descendants(ctx, client, keyID, true)
+	all, err := access.Descendants(ctx, tx, client, keyID, true)
 	if err != nil {
 		return r, what, err
 	}
@@ -58,14 +59,14 @@ func revoke(ctx context.Context, tx *store.Tx, client till.ID, keyID string, cas
 	if k.RevokedAt.IsZero() {
 		k.RevokedAt = at
 		acts = append(acts, auditEntry{action: "key.revoke", detail: describeKey(k)})
-		if err := tx.UpdateKey(ctx, k); err != nil {
+		if err := access.UpdateKey(ctx, tx, k); err != nil {
 			return r, what, err
 		}
 	}
 	for _, d := range r.Ended {
 		d.RevokedAt = at
 		acts = append(acts, auditEntry{action: "key.revoke", detail: describeKey(d) + ", which descends from key " + keyID})
-		if err := tx.UpdateKey(ctx, d); err != nil {
+		if err := access.UpdateKey(ctx, tx, d); err != nil {
 			return r, what, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 	"till/store/storetest"
 )
 
@@ -205,7 +206,7 @@ func TestAKeyNeverOutlivesItsMakersExpiry(t *testing.T) {
 		}
 		stored := read(t, l.a, func(ctx context.Context, tx *store.Tx) (*till.Key, error) {
 			_, id, _, _ := ParseKey(l.texts["no end"])
-			return tx.Key(ctx, l.c.ID, id)
+			return access.Key(ctx, tx, l.c.ID, id)
 		})
 		if stored.ExpiresAt != end || stored.MadeBy == "" || stored.Replaces != "" {
 			t.Errorf("stored %+v", stored)

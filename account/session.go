@@ -11,6 +11,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // Session is a client that has shown a valid key. Requests share it; it never changes.
@@ -227,12 +228,12 @@ func (a *Accounts) read(ctx context.Context, id string, client till.ID) (*entry,
 	e := &entry{}
 	err = a.store.View(a.store.Brief(ctx), func(tx *store.Tx) error {
 		e.readAt, e.session = a.now(), nil
-		owner, found, err := tx.KeyOwner(ctx, id)
+		owner, found, err := access.KeyOwner(ctx, tx, id)
 		if err != nil || !found {
 			return err
 		}
 		s := &Session{}
-		if s.Key, err = tx.Key(ctx, owner, id); err != nil {
+		if s.Key, err = access.Key(ctx, tx, owner, id); err != nil {
 			return err
 		}
 		if err = s.readClient(ctx, tx, owner); err != nil {

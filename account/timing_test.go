@@ -11,6 +11,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // F56: random keys fail at the checksum and cause no read of the database. Each read
@@ -79,7 +80,7 @@ func TestAnUnknownKeyGoesTheWayOfAWrongSecret(t *testing.T) {
 		t.Errorf("answered %v", answers)
 	}
 	if err := a.store.View(t.Context(), func(tx *store.Tx) error {
-		k, err := tx.Key(t.Context(), a.cache.get(id).session.Client.ID, id)
+		k, err := access.Key(t.Context(), tx, a.cache.get(id).session.Client.ID, id)
 		if err == nil && k.SecretHash != hashSecret(secret) {
 			t.Error("what is stored is not the secret's SHA-256")
 		}

@@ -16,6 +16,7 @@ import (
 	"till/api"
 	"till/meter"
 	"till/store"
+	"till/store/access"
 )
 
 func goodBody(key string) string {
@@ -49,7 +50,7 @@ func TestKeyInURL(t *testing.T) {
 		t.Error("a key is in the logs")
 	}
 	err := w.store.View(context.Background(), func(tx *store.Tx) error {
-		k, err := tx.Key(context.Background(), w.clients["test"].ID, strings.Split(w.keys["test"], "_")[2])
+		k, err := access.Key(context.Background(), tx, w.clients["test"].ID, strings.Split(w.keys["test"], "_")[2])
 		if err == nil && k.ExposedAt.IsZero() {
 			t.Error("the key is not flagged")
 		}
@@ -248,7 +249,7 @@ func TestDefaultOverlap(t *testing.T) {
 		t.Fatalf("%d %s", a.Code, a.Body)
 	}
 	err := w.store.View(context.Background(), func(tx *store.Tx) error {
-		k, err := tx.Key(context.Background(), w.clients["test"].ID, id)
+		k, err := access.Key(context.Background(), tx, w.clients["test"].ID, id)
 		if left := k.ExpiresAt.Sub(w.store.Now()); left > 24*time.Hour || left < 24*time.Hour-time.Minute {
 			t.Errorf("the old key ends in %v", left)
 		}

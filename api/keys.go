@@ -9,6 +9,7 @@ import (
 	"till"
 	"till/account"
 	"till/store"
+	"till/store/access"
 )
 
 // maxListedKeys limits the list of keys, revoked ones included; at most account.MaxKeys of
@@ -19,7 +20,7 @@ const maxListedKeys = 1000
 func (c *exchange) listKeys() error {
 	var keys []*till.Key
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		keys, err = tx.Keys(ctx, c.session.Client.ID, maxListedKeys)
+		keys, err = access.Keys(ctx, tx, c.session.Client.ID, maxListedKeys)
 		return err
 	})
 	if err != nil {
@@ -118,7 +119,7 @@ func (c *exchange) checkRotation(id string) error {
 	}
 	var key *till.Key
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		key, err = tx.Key(ctx, c.session.Client.ID, id)
+		key, err = access.Key(ctx, tx, c.session.Client.ID, id)
 		return err
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // Every act has words in the log, those that were refused and those that a later
@@ -71,7 +72,7 @@ func TestEqualNamesAreToldApart(t *testing.T) {
 	err := w.store.Update(context.Background(), func(tx *store.Tx) error {
 		p := w.visitor.Person
 		p.Name = "AWA"
-		return tx.UpdateProfile(context.Background(), &p)
+		return access.UpdateProfile(context.Background(), tx, &p)
 	})
 	if err != nil {
 		t.Fatal(err)

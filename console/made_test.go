@@ -11,6 +11,7 @@ import (
 	"till/console/shell"
 	"till/people"
 	"till/store"
+	"till/store/access"
 	"till/store/storetest"
 )
 
@@ -39,7 +40,7 @@ func TestWhoGoesLeavesNoKeysBehind(t *testing.T) {
 			}
 			left := func() (keys, hooks int) {
 				err := w.store.View(context.Background(), func(tx *store.Tx) error {
-					all, err := tx.Keys(context.Background(), w.client.ID, 100)
+					all, err := access.Keys(context.Background(), tx, w.client.ID, 100)
 					keys, hooks = 0, 0
 					for _, k := range all {
 						if k.Active(tx.Now()) {
@@ -88,10 +89,10 @@ func (w *world) member(role till.Role, login string) till.ID {
 	p := &w.visitor.Person
 	p.Login, p.CreatedAt = login, w.store.Now()
 	err := w.store.Update(context.Background(), func(tx *store.Tx) error {
-		if err := tx.InsertPerson(context.Background(), &store.Person{Person: *p}); err != nil {
+		if err := access.InsertPerson(context.Background(), tx, &access.Person{Person: *p}); err != nil {
 			return err
 		}
-		return tx.SetMembership(context.Background(), &till.Membership{Client: w.client.ID, Person: p.ID, Role: role, GrantedAt: p.CreatedAt, GrantedBy: "a test"})
+		return access.SetMembership(context.Background(), tx, &till.Membership{Client: w.client.ID, Person: p.ID, Role: role, GrantedAt: p.CreatedAt, GrantedBy: "a test"})
 	})
 	if err != nil {
 		w.t.Fatal(err)

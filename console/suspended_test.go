@@ -10,6 +10,7 @@ import (
 	"till"
 	"till/console/shell"
 	"till/store"
+	"till/store/access"
 )
 
 // worksWhileSuspended are the acts of a merchant that neither move money nor give
@@ -83,7 +84,7 @@ func TestASuspendedMerchantActsNowhere(t *testing.T) {
 		t.Errorf("%d requests reached the operator", got-sends)
 	}
 	err := w.store.View(context.Background(), func(tx *store.Tx) error {
-		keys, err := tx.Keys(context.Background(), w.client.ID, 100)
+		keys, err := access.Keys(context.Background(), tx, w.client.ID, 100)
 		if err != nil {
 			return err
 		}

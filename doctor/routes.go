@@ -10,6 +10,7 @@ import (
 	"till"
 	"till/operators"
 	"till/store"
+	"till/store/access"
 )
 
 // maxKeysRead is how many keys of a client are looked at; active ones are fewer.
@@ -64,7 +65,7 @@ func methodsInUse(ctx context.Context, s *store.Store, client till.ID) (methods 
 		if methods, err = tx.ClientMethods(ctx, client); err != nil {
 			return err
 		}
-		keys, err := tx.Keys(ctx, client, maxKeysRead)
+		keys, err := access.Keys(ctx, tx, client, maxKeysRead)
 		if slices.ContainsFunc(keys, func(k *till.Key) bool { return k.Allows(till.PayoutsWrite) && k.Active(tx.Now()) }) {
 			kinds = append(kinds, till.SubjectPayout)
 		}

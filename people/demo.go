@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // DemoPerson is one of the people that till dev makes.
@@ -43,14 +44,14 @@ func (p *People) OpenDemo(ctx context.Context, clients ...till.ID) (string, erro
 		demo = nil
 		var entries []entry
 		for _, d := range demoPeople {
-			person, err := tx.PersonByLogin(ctx, d.login)
+			person, err := access.PersonByLogin(ctx, tx, d.login)
 			if err != nil {
 				return nil, err
 			}
 			now := p.now()
 			if person == nil {
-				person = &store.Person{Person: till.Person{ID: till.NewID(now), Login: d.login, Name: d.name, Language: "en", CreatedAt: now}}
-				if err := tx.InsertPerson(ctx, person); err != nil {
+				person = &access.Person{Person: till.Person{ID: till.NewID(now), Login: d.login, Name: d.name, Language: "en", CreatedAt: now}}
+				if err := access.InsertPerson(ctx, tx, person); err != nil {
 					return nil, err
 				}
 			}
@@ -76,8 +77,8 @@ func (p *People) OpenDemo(ctx context.Context, clients ...till.ID) (string, erro
 	return p.demoToken, nil
 }
 
-func (p *People) joinDemo(ctx context.Context, tx *store.Tx, person *store.Person, role till.Role, in []till.ID) (entries []entry, err error) {
-	have, _, err := tx.Memberships(ctx, person.ID)
+func (p *People) joinDemo(ctx context.Context, tx *store.Tx, person *access.Person, role till.Role, in []till.ID) (entries []entry, err error) {
+	have, _, err := access.Memberships(ctx, tx, person.ID)
 	if err != nil {
 		return nil, err
 	}

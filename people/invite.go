@@ -10,6 +10,7 @@ import (
 	"till"
 	"till/internal/door"
 	"till/store"
+	"till/store/access"
 )
 
 // Invitation is a link that lets somebody in: into a role, or back in.
@@ -45,7 +46,7 @@ const (
 // MaxInvitations is how many open invitations a client may have.
 const MaxInvitations = 50
 
-func shownInvitation(i *store.Invitation) *Invitation {
+func shownInvitation(i *access.Invitation) *Invitation {
 	return &Invitation{ID: i.ID, Kind: InvitationKind(i.Kind), Client: i.Client, ClientName: i.ClientName, Role: i.Role, Name: i.Name, Login: i.Login,
 		Person: i.Person, InvitedBy: i.InvitedBy, CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt}
 }
@@ -81,7 +82,7 @@ func (p *People) InviteAs(ctx context.Context, actor string, client till.ID, rol
 		}
 	}
 	token := newToken()
-	inv := &store.Invitation{TokenHash: hashOf(token), Kind: string(KindJoin), Client: client, Role: role, Name: name, Login: login, InvitedBy: actor}
+	inv := &access.Invitation{TokenHash: hashOf(token), Kind: string(KindJoin), Client: client, Role: role, Name: name, Login: login, InvitedBy: actor}
 	err = p.commit(ctx, []till.ID{client}, func(tx *store.Tx) ([]entry, error) {
 		now := p.now()
 		if err := checkRoom(ctx, tx, client, login, now); err != nil {
@@ -95,7 +96,7 @@ func (p *People) InviteAs(ctx context.Context, actor string, client till.ID, rol
 			inv.ClientName = c.Name
 		}
 		inv.ID, inv.CreatedAt, inv.ExpiresAt = till.NewID(now), now, now.Add(JoinWindow)
-		if err := tx.InsertInvitation(ctx, inv); err != nil {
+		if err := access.InsertInvitation(ctx, tx, inv); err != nil {
 			return nil, err
 		}
 		return []entry{{client: client, actor: actor, action: "person.invite", subject: inv.ID, detail: fmt.Sprintf("%s as %s", name, role)}}, nil
@@ -109,11 +110,11 @@ func (p *People) InviteAs(ctx context.Context, actor string, client till.ID, rol
 // checkRoom refuses an invitation that would be one too many, or for somebody
 // who is there already.
 func checkRoom(ctx context.Context, tx *store.Tx, client till.ID, login string, now till.Time) error {
-	open, err := tx.OpenInvitations(ctx, client, now, MaxInvitations)
+	open, err := access.OpenInvitations(ctx, tx, client, now, MaxInvitations)
 	if err != nil {
 		return err
 	}
-	n, err := tx.CountColleagues(ctx, client)
+	n, err := access.CountColleagues(ctx, tx, client)
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func checkRoom(ctx context.Context, tx *store.Tx, client till.ID, login string, 
 	if login == "" {
 		return nil
 	}
-	person, err := tx.PersonByLogin(ctx, login)
+	person, err := access.PersonByLogin(ctx, tx, login)
 	if err != nil || person == nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func checkRoom(ctx context.Context, tx *store.Tx, client till.ID, login string, 
 func (p *People) Invitations(ctx context.Context, c *till.Client) (out []*Invitation, err error) {
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
 		out = nil
-		rows, err := tx.OpenInvitations(ctx, clientID(c), p.now(), MaxInvitations)
+		rows, err := access.OpenInvitations(ctx, tx, clientID(c), p.now(), MaxInvitations)
 		for _, i := range rows {
 			out = append(out, shownInvitation(i))
 		}
@@ -158,7 +159,7 @@ func (p *People) Withdraw(ctx context.Context, s *Session, c *till.Client, id ti
 	}
 	log := clientID(c)
 	return p.commit(ctx, []till.ID{log}, func(tx *store.Tx) ([]entry, error) {
-		there, err := tx.WithdrawInvitation(ctx, log, id, p.now())
+		there, err := access.WithdrawInvitation(ctx, tx, log, id, p.now())
 		if err != nil || !there {
 			return nil, err
 		}
@@ -177,7 +178,7 @@ func (p *People) Invitation(ctx context.Context, v Visit, token string) (*Invita
 	return shownInvitation(inv), nil
 }
 
-func (p *People) invitation(ctx context.Context, v Visit, token string) (inv *store.Invitation, err error) {
+func (p *People) invitation(ctx context.Context, v Visit, token string) (inv *access.Invitation, err error) {
 	// A guess is taken from the address before the database is asked; those who
 	// sign in there have tries of their own.
 	if err := try(p.links, v, p.now()); err != nil {
@@ -185,7 +186,7 @@ func (p *People) invitation(ctx context.Context, v Visit, token string) (inv *st
 	}
 	valid := true
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
-		if inv, err = tx.Invitation(ctx, hashOf(token)); err != nil || inv == nil {
+		if inv, err = access.InvitationByHash(ctx, tx, hashOf(token)); err != nil || inv == nil {
 			return err
 		}
 		valid, err = stillGiven(ctx, tx, inv)
@@ -215,15 +216,15 @@ func (p *People) invitation(ctx context.Context, v Visit, token string) (inv *st
 // suspended merchant give no access. A reset gives no role that the person got
 // after it was made: who made it may not give that one. The command line may do
 // anything.
-func stillGiven(ctx context.Context, tx *store.Tx, inv *store.Invitation) (bool, error) {
+func stillGiven(ctx context.Context, tx *store.Tx, inv *access.Invitation) (bool, error) {
 	var maker []till.Membership
 	id, isPerson := till.PersonOfActor(inv.InvitedBy)
 	if isPerson {
-		person, err := tx.Person(ctx, id)
+		person, err := access.PersonByID(ctx, tx, id)
 		if err != nil || person == nil || !person.DisabledAt.IsZero() {
 			return false, err
 		}
-		if maker, _, err = tx.Memberships(ctx, id); err != nil {
+		if maker, _, err = access.Memberships(ctx, tx, id); err != nil {
 			return false, err
 		}
 		if !mayInvite(maker, inv) {
@@ -236,7 +237,7 @@ func stillGiven(ctx context.Context, tx *store.Tx, inv *store.Invitation) (bool,
 	if inv.Kind != string(KindReset) {
 		return true, nil
 	}
-	of, _, err := tx.Memberships(ctx, inv.Person)
+	of, _, err := access.Memberships(ctx, tx, inv.Person)
 	if err != nil {
 		return false, err
 	}
@@ -263,7 +264,7 @@ func suspended(ctx context.Context, tx *store.Tx, client till.ID) (bool, error) 
 
 // mayInvite reports whether somebody with these roles may make a link like
 // this one: the installation's staff make owners, who make the rest.
-func mayInvite(maker []till.Membership, inv *store.Invitation) bool {
+func mayInvite(maker []till.Membership, inv *access.Invitation) bool {
 	if inv.Client == till.House {
 		return grantInHouse(maker, HousePeople)
 	}
@@ -302,27 +303,27 @@ func (p *People) Reset(ctx context.Context, s *Session, c *till.Client, person t
 // ResetAs is Reset for a command.
 func (p *People) ResetAs(ctx context.Context, actor string, client, id till.ID) (*Invitation, string, error) {
 	token := newToken()
-	inv := &store.Invitation{TokenHash: hashOf(token), Kind: string(KindReset), Client: client, Person: id, InvitedBy: actor}
+	inv := &access.Invitation{TokenHash: hashOf(token), Kind: string(KindReset), Client: client, Person: id, InvitedBy: actor}
 	err := p.commit(ctx, []till.ID{client}, func(tx *store.Tx) ([]entry, error) {
 		now := p.now()
-		if _, err := tx.LockPerson(ctx, id); err != nil {
+		if _, err := access.LockPerson(ctx, tx, id); err != nil {
 			return nil, err
 		}
-		person, err := tx.Person(ctx, id)
+		person, err := access.PersonByID(ctx, tx, id)
 		if err != nil {
 			return nil, err
 		}
 		if person == nil || !person.DisabledAt.IsZero() {
 			return nil, refuse(PersonUnknown)
 		}
-		if err := tx.WithdrawResets(ctx, id, now); err != nil { // one link at a time
+		if err := access.WithdrawResets(ctx, tx, id, now); err != nil { // one link at a time
 			return nil, err
 		}
 		inv.ID, inv.Name, inv.Login, inv.CreatedAt, inv.ExpiresAt = till.NewID(now), person.Name, person.Login, now, now.Add(ResetWindow)
 		if given, err := stillGiven(ctx, tx, inv); err != nil || !given {
 			return nil, cmp.Or(err, refuse(PersonUnknown)) // a role came or went meanwhile
 		}
-		if err := tx.InsertInvitation(ctx, inv); err != nil {
+		if err := access.InsertInvitation(ctx, tx, inv); err != nil {
 			return nil, err
 		}
 		return []entry{{client: client, actor: actor, action: "person.reset", subject: id, detail: person.Name}}, nil
@@ -338,7 +339,7 @@ func (p *People) ResetAs(ctx context.Context, actor string, client, id till.ID) 
 func (p *People) OpenReset(ctx context.Context, person till.ID) (out *Invitation, err error) {
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
 		out = nil
-		inv, err := tx.OpenReset(ctx, person, p.now())
+		inv, err := access.OpenReset(ctx, tx, person, p.now())
 		if inv != nil {
 			out = shownInvitation(inv)
 		}

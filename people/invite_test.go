@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 	"till/store/storetest"
 )
 
@@ -273,7 +274,7 @@ func TestNoSecretIsKept(t *testing.T) {
 					kept += a.Actor + a.Action + a.Detail + a.Cause
 				}
 			}
-			person, err := tx.Person(w.ctx(), owner.Session.Person.ID)
+			person, err := access.PersonByID(w.ctx(), tx, owner.Session.Person.ID)
 			kept += person.Password + string(person.TOTP)
 			return err
 		}))

@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // Joining is what somebody fills in behind a link. Either Password is set, or
@@ -22,7 +23,7 @@ type Joining struct {
 }
 
 // check completes what somebody has filled in and refuses mistakes.
-func (j *Joining) check(inv *store.Invitation) (err error) {
+func (j *Joining) check(inv *access.Invitation) (err error) {
 	if inv.Login != "" {
 		j.Login = inv.Login
 	}
@@ -64,7 +65,7 @@ func (p *People) BeginJoin(ctx context.Context, v Visit, token string, j Joining
 // checkLoginFree refuses a login that somebody has, before they make a passkey
 // in vain. Join decides. A login that the visitor chooses is a guess at who has an
 // account: it counts against the address and the link until it is free.
-func (p *People) checkLoginFree(ctx context.Context, v Visit, inv *store.Invitation, login string) error {
+func (p *People) checkLoginFree(ctx context.Context, v Visit, inv *access.Invitation, login string) error {
 	if inv.Kind == string(KindReset) {
 		return nil
 	}
@@ -75,7 +76,7 @@ func (p *People) checkLoginFree(ctx context.Context, v Visit, inv *store.Invitat
 		}
 	}
 	err := p.c.Store.View(ctx, func(tx *store.Tx) error {
-		person, err := tx.PersonByLogin(ctx, login)
+		person, err := access.PersonByLogin(ctx, tx, login)
 		if err == nil && person != nil {
 			err = refuse(LoginTaken)
 		}
@@ -129,14 +130,14 @@ func (p *People) Join(ctx context.Context, v Visit, token string, j Joining) (En
 type newcomer struct {
 	Joining
 	id          till.ID
-	phc         string         // the password; "" if there is a passkey
-	passkey     *store.Passkey // nil if there is a password
+	phc         string          // the password; "" if there is a passkey
+	passkey     *access.Passkey // nil if there is a password
 	ceremony    *step
 	memberships []till.Membership // before
 }
 
 // newcomer checks the password or the passkey.
-func (p *People) newcomer(ctx context.Context, inv *store.Invitation, token string, j Joining) (n *newcomer, err error) {
+func (p *People) newcomer(ctx context.Context, inv *access.Invitation, token string, j Joining) (n *newcomer, err error) {
 	n = &newcomer{Joining: j, id: inv.Person}
 	if len(j.Answer) == 0 {
 		if n.id.IsZero() {
@@ -158,12 +159,12 @@ func (p *People) newcomer(ctx context.Context, inv *store.Invitation, token stri
 }
 
 func (p *People) membershipsOf(ctx context.Context, person till.ID) (out []till.Membership, err error) {
-	err = p.c.Store.View(ctx, func(tx *store.Tx) error { out, _, err = tx.Memberships(ctx, person); return err })
+	err = p.c.Store.View(ctx, func(tx *store.Tx) error { out, _, err = access.Memberships(ctx, tx, person); return err })
 	return out, err
 }
 
 // spend writes what a link does, and the session.
-func (p *People) spend(ctx context.Context, tx *store.Tx, v Visit, inv *store.Invitation, n *newcomer) (token string, entries []entry, err error) {
+func (p *People) spend(ctx context.Context, tx *store.Tx, v Visit, inv *access.Invitation, n *newcomer) (token string, entries []entry, err error) {
 	now := p.now()
 	if err := spendLink(ctx, tx, inv, n.id, now); err != nil {
 		return "", nil, err
@@ -183,14 +184,14 @@ func (p *People) spend(ctx context.Context, tx *store.Tx, v Visit, inv *store.In
 		return "", nil, err
 	}
 	if n.passkey != nil {
-		if err := tx.InsertPasskey(ctx, n.passkey); err != nil {
+		if err := access.InsertPasskey(ctx, tx, n.passkey); err != nil {
 			return "", nil, err
 		}
 	}
 	if err := p.forgive(ctx, tx, v, n.Login, true); err != nil {
 		return "", nil, err
 	}
-	memberships, _, err := tx.Memberships(ctx, n.id)
+	memberships, _, err := access.Memberships(ctx, tx, n.id)
 	if err != nil {
 		return "", nil, err
 	}
@@ -200,11 +201,11 @@ func (p *People) spend(ctx context.Context, tx *store.Tx, v Visit, inv *store.In
 
 // spendLink spends a link, if its maker could still make it. It locks the person
 // first, as everything does that changes a person's access.
-func spendLink(ctx context.Context, tx *store.Tx, inv *store.Invitation, person till.ID, now till.Time) error {
-	if _, err := tx.LockPerson(ctx, person); err != nil {
+func spendLink(ctx context.Context, tx *store.Tx, inv *access.Invitation, person till.ID, now till.Time) error {
+	if _, err := access.LockPerson(ctx, tx, person); err != nil {
 		return err
 	}
-	spent, err := tx.SpendInvitation(ctx, inv.TokenHash, person, now)
+	spent, err := access.SpendInvitation(ctx, tx, inv.TokenHash, person, now)
 	if err != nil {
 		return err
 	}
@@ -221,21 +222,21 @@ func spendLink(ctx context.Context, tx *store.Tx, inv *store.Invitation, person 
 // grant gives a role. Open resets of the person end with it: who made them may
 // not be allowed to give this role.
 func grant(ctx context.Context, tx *store.Tx, m *till.Membership) error {
-	if err := tx.SetMembership(ctx, m); err != nil {
+	if err := access.SetMembership(ctx, tx, m); err != nil {
 		return err
 	}
-	return tx.WithdrawResets(ctx, m.Person, m.GrantedAt)
+	return access.WithdrawResets(ctx, tx, m.Person, m.GrantedAt)
 }
 
-func makePerson(ctx context.Context, tx *store.Tx, inv *store.Invitation, person *till.Person, n *newcomer, now till.Time) ([]entry, error) {
-	count, err := tx.CountColleagues(ctx, inv.Client)
+func makePerson(ctx context.Context, tx *store.Tx, inv *access.Invitation, person *till.Person, n *newcomer, now till.Time) ([]entry, error) {
+	count, err := access.CountColleagues(ctx, tx, inv.Client)
 	if err != nil {
 		return nil, err
 	}
 	if count >= MaxColleagues {
 		return nil, refuse(TooMany)
 	}
-	if err := tx.InsertPerson(ctx, &store.Person{Person: *person, Password: n.phc}); err != nil {
+	if err := access.InsertPerson(ctx, tx, &access.Person{Person: *person, Password: n.phc}); err != nil {
 		return nil, err
 	}
 	err = grant(ctx, tx, &till.Membership{Client: inv.Client, Person: person.ID, Role: inv.Role, GrantedAt: now, GrantedBy: inv.InvitedBy})
@@ -244,7 +245,7 @@ func makePerson(ctx context.Context, tx *store.Tx, inv *store.Invitation, person
 
 // resetPerson replaces everything that a person signs in with.
 func resetPerson(ctx context.Context, tx *store.Tx, person *till.Person, n *newcomer, now till.Time) ([]entry, error) {
-	before, err := tx.Person(ctx, person.ID)
+	before, err := access.PersonByID(ctx, tx, person.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -252,12 +253,12 @@ func resetPerson(ctx context.Context, tx *store.Tx, person *till.Person, n *newc
 		return nil, refuse(LinkWithdrawn)
 	}
 	steps := []func() error{
-		func() error { return tx.SetPassword(ctx, person.ID, n.phc) },
-		func() error { return tx.SetTOTP(ctx, person.ID, nil, before.TOTPStep) },
-		func() error { return tx.SetRecoveryCodes(ctx, person.ID, nil) },
-		func() error { return tx.DeletePasskeys(ctx, person.ID) },
-		func() error { return tx.WithdrawResets(ctx, person.ID, now) },
-		func() error { _, err := tx.DeleteSessions(ctx, person.ID, till.ID{}); return err },
+		func() error { return access.SetPassword(ctx, tx, person.ID, n.phc) },
+		func() error { return access.SetTOTP(ctx, tx, person.ID, nil, before.TOTPStep) },
+		func() error { return access.SetRecoveryCodes(ctx, tx, person.ID, nil) },
+		func() error { return access.DeletePasskeys(ctx, tx, person.ID) },
+		func() error { return access.WithdrawResets(ctx, tx, person.ID, now) },
+		func() error { _, err := access.DeleteSessions(ctx, tx, person.ID, till.ID{}); return err },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -292,7 +293,7 @@ func (p *People) Accept(ctx context.Context, v Visit, s *Session, token string) 
 		if err := grant(ctx, tx, &till.Membership{Client: inv.Client, Person: s.Person.ID, Role: inv.Role, GrantedAt: now, GrantedBy: inv.InvitedBy}); err != nil {
 			return nil, err
 		}
-		if _, err := tx.DeleteSessions(ctx, s.Person.ID, s.ID); err != nil {
+		if _, err := access.DeleteSessions(ctx, tx, s.Person.ID, s.ID); err != nil {
 			return nil, err
 		}
 		var err error

@@ -10,6 +10,7 @@ import (
 	"till/internal/door"
 	"till/internal/limit"
 	"till/store"
+	"till/store/access"
 )
 
 // Limits on guessing. Those of a login, a device and a session are counts in the database,
@@ -75,7 +76,7 @@ func waitFirst(wait time.Duration) error {
 // count counts a guess in the database. Who has to wait is refused by a read, without a write.
 func (p *People) count(ctx context.Context, name [32]byte) error {
 	err := p.c.Store.View(ctx, func(tx *store.Tx) error {
-		g, err := tx.Guesses(ctx, name)
+		g, err := access.ReadGuesses(ctx, tx, name)
 		if err == nil {
 			err = pausedAt(&g, p.now())
 		}
@@ -86,7 +87,7 @@ func (p *People) count(ctx context.Context, name [32]byte) error {
 	}
 	return p.commit(ctx, nil, func(tx *store.Tx) ([]entry, error) {
 		now := p.now()
-		g, err := tx.LockGuesses(ctx, name, now)
+		g, err := access.LockGuesses(ctx, tx, name, now)
 		if err != nil {
 			return nil, err
 		}
@@ -94,15 +95,15 @@ func (p *People) count(ctx context.Context, name [32]byte) error {
 			return nil, err
 		}
 		g.Count, g.LastAt = g.Count+1, now
-		return nil, tx.SaveGuesses(ctx, name, g)
+		return nil, access.SaveGuesses(ctx, tx, name, g)
 	})
 }
 
 // pausedAt refuses with WaitFirst while a count is paused. It begins an old count
 // anew.
-func pausedAt(g *store.Guesses, now till.Time) error {
+func pausedAt(g *access.Guesses, now till.Time) error {
 	if now >= g.LastAt.Add(guessesKept) || now < g.LastAt {
-		*g = store.Guesses{Since: now}
+		*g = access.Guesses{Since: now}
 	}
 	if until := g.LastAt.Add(pauseAfter(g.Count)); now < until {
 		return waitFirst(until.Sub(now))
@@ -114,16 +115,16 @@ func pausedAt(g *store.Guesses, now till.Time) error {
 // count of the device or else the login if all is proven, one of it if a further
 // step follows.
 func (p *People) forgive(ctx context.Context, tx *store.Tx, v Visit, login string, all bool) error {
-	take := tx.ForgiveGuess
+	take := access.ForgiveGuess
 	if all {
-		take = tx.ForgetGuesses
+		take = access.ForgetGuesses
 	}
 	if device, known := p.deviceOf(v, login); known {
-		return take(ctx, device)
+		return take(ctx, tx, device)
 	}
 	p.guesses.Return(door.Network(v.Address), p.now().Std())
 	if login == "" {
 		return nil
 	}
-	return take(ctx, loginName(login))
+	return take(ctx, tx, loginName(login))
 }

@@ -11,6 +11,7 @@ import (
 	"till"
 	"till/internal/seal"
 	"till/store"
+	"till/store/access"
 )
 
 // Six wrong passwords wait, and the right one works after the pause. The pause
@@ -159,7 +160,7 @@ func TestAPausedLoginWaitsForNoWrite(t *testing.T) {
 		}
 		guessed := make(chan error, 1)
 		w.must(w.s.Update(w.ctx(), func(tx *store.Tx) error {
-			if _, err := tx.LockGuesses(w.ctx(), loginName("brice@shop.example"), w.clock.Now()); err != nil {
+			if _, err := access.LockGuesses(w.ctx(), tx, loginName("brice@shop.example"), w.clock.Now()); err != nil {
 				return err
 			}
 			go func() {

@@ -15,6 +15,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // Ceremony is one exchange with a browser's authenticator.
@@ -90,7 +91,7 @@ type holder struct {
 	id          till.ID
 	login, name string
 	credentials []webauthn.Credential
-	passkeys    []*store.Passkey // beside credentials
+	passkeys    []*access.Passkey // beside credentials
 }
 
 func (h *holder) WebAuthnID() []byte                         { return h.id[:] }
@@ -98,13 +99,13 @@ func (h *holder) WebAuthnName() string                       { return h.login }
 func (h *holder) WebAuthnDisplayName() string                { return h.name }
 func (h *holder) WebAuthnCredentials() []webauthn.Credential { return h.credentials }
 
-func readHolder(ctx context.Context, tx *store.Tx, id till.ID) (*holder, *store.Person, error) {
-	person, err := tx.Person(ctx, id)
+func readHolder(ctx context.Context, tx *store.Tx, id till.ID) (*holder, *access.Person, error) {
+	person, err := access.PersonByID(ctx, tx, id)
 	if err != nil || person == nil {
 		return nil, nil, err
 	}
 	h := &holder{id: id, login: person.Login, name: person.Name}
-	if h.passkeys, err = tx.Passkeys(ctx, id); err != nil {
+	if h.passkeys, err = access.Passkeys(ctx, tx, id); err != nil {
 		return nil, nil, err
 	}
 	for _, k := range h.passkeys {
@@ -148,7 +149,7 @@ func (p *ceremonies) openCeremony(kind, stepText string) (*step, *webauthn.Sessi
 
 // spendStep lets a step end one ceremony only.
 func spendStep(ctx context.Context, tx *store.Tx, st *step) error {
-	first, err := tx.UseOnce(ctx, st.mark, st.Expires)
+	first, err := access.UseOnce(ctx, tx, st.mark, st.Expires)
 	if err == nil && !first {
 		err = refuse(StepOver)
 	}
@@ -183,7 +184,7 @@ func (p *People) SignInPasskey(ctx context.Context, v Visit, stepText string, an
 		return Entry{}, err
 	}
 	var h *holder
-	var person *store.Person
+	var person *access.Person
 	find := func(_, handle []byte) (webauthn.User, error) {
 		if len(handle) != len(till.ID{}) {
 			return nil, refuse(PasskeyRefused)
@@ -215,7 +216,7 @@ func (p *People) SignInPasskey(ctx context.Context, v Visit, stepText string, an
 
 // refusePasskey says no to an authenticator's answer, and writes it down if it
 // is known whose it is.
-func (p *People) refusePasskey(ctx context.Context, person *store.Person, cause error) error {
+func (p *People) refusePasskey(ctx context.Context, person *access.Person, cause error) error {
 	p.c.Log.Debug("passkey refused", "error", cause)
 	if person == nil {
 		return refuse(PasskeyRefused)
@@ -251,7 +252,7 @@ func (p *People) usePasskey(ctx context.Context, tx *store.Tx, h *holder, c *web
 	}
 	for i, k := range h.passkeys {
 		if bytes.Equal(h.credentials[i].ID, c.ID) {
-			there, err := tx.UsePasskey(ctx, &store.Passkey{Person: h.id, ID: k.ID, Record: string(record), UsedAt: p.now()})
+			there, err := access.UsePasskey(ctx, tx, &access.Passkey{Person: h.id, ID: k.ID, Record: string(record), UsedAt: p.now()})
 			if err == nil && !there {
 				err = refuse(PasskeyRefused)
 			}
@@ -279,7 +280,7 @@ func (p *ceremonies) beginRegistration(kind string, h *holder, st step) (*Ceremo
 }
 
 // register ends the making of a passkey and returns it, to be inserted.
-func (p *ceremonies) register(h *holder, data *webauthn.SessionData, answer []byte, name string) (*store.Passkey, error) {
+func (p *ceremonies) register(h *holder, data *webauthn.SessionData, answer []byte, name string) (*access.Passkey, error) {
 	if len(answer) > maxAnswer {
 		return nil, refuse(PasskeyRefused)
 	}
@@ -300,7 +301,7 @@ func (p *ceremonies) register(h *holder, data *webauthn.SessionData, answer []by
 	if name = strings.TrimSpace(name); name == "" || utf8.RuneCountInString(name) > maxPasskeyName || !isPlain(name) {
 		name = now.Std().Format("2006-01-02")
 	}
-	return &store.Passkey{Person: h.id, ID: till.NewID(now), Name: name, Record: string(record), CreatedAt: now}, nil
+	return &access.Passkey{Person: h.id, ID: till.NewID(now), Name: name, Record: string(record), CreatedAt: now}, nil
 }
 
 // BeginPasskey begins the making of a further passkey.
@@ -343,7 +344,7 @@ func (p *People) AddPasskey(ctx context.Context, v Visit, s *Session, stepText s
 		return Entry{}, err
 	}
 	return p.changeAccess(ctx, v, s, "passkey.add", key.Name, func(tx *store.Tx, _ till.Time) error {
-		person, err := tx.Person(ctx, s.Person.ID)
+		person, err := access.PersonByID(ctx, tx, s.Person.ID)
 		if err != nil {
 			return err
 		}
@@ -353,7 +354,7 @@ func (p *People) AddPasskey(ctx context.Context, v Visit, s *Session, stepText s
 		if err := spendStep(ctx, tx, st); err != nil {
 			return err
 		}
-		return tx.InsertPasskey(ctx, key)
+		return access.InsertPasskey(ctx, tx, key)
 	})
 }
 
@@ -361,7 +362,7 @@ func (p *People) AddPasskey(ctx context.Context, v Visit, s *Session, stepText s
 func (p *People) Passkeys(ctx context.Context, person till.ID) (out []*Passkey, err error) {
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
 		out = nil
-		keys, err := tx.Passkeys(ctx, person)
+		keys, err := access.Passkeys(ctx, tx, person)
 		for _, k := range keys {
 			out = append(out, &Passkey{k.ID, k.Name, k.CreatedAt, k.UsedAt})
 		}
@@ -377,14 +378,14 @@ func (p *People) RemovePasskey(ctx context.Context, v Visit, s *Session, id till
 		return Entry{}, refuse(ProofNeeded)
 	}
 	return p.changeAccess(ctx, v, s, "passkey.remove", "", func(tx *store.Tx, _ till.Time) error {
-		if _, err := tx.DeletePasskey(ctx, s.Person.ID, id); err != nil {
+		if _, err := access.DeletePasskey(ctx, tx, s.Person.ID, id); err != nil {
 			return err
 		}
-		person, err := tx.Person(ctx, s.Person.ID)
+		person, err := access.PersonByID(ctx, tx, s.Person.ID)
 		if err != nil {
 			return err
 		}
-		memberships, strict, err := tx.Memberships(ctx, person.ID)
+		memberships, strict, err := access.Memberships(ctx, tx, person.ID)
 		if err != nil {
 			return err
 		}

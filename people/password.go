@@ -17,6 +17,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // The bounds of passwords: characters at least, bytes at most.
@@ -95,7 +96,7 @@ func samePassword(phc, password string) bool {
 
 // renewHash hashes a password that was just found right at today's cost, if its
 // hash is of another.
-func (p *People) renewHash(ctx context.Context, person *store.Person, password string) error {
+func (p *People) renewHash(ctx context.Context, person *access.Person, password string) error {
 	if cost, _, ok := costOf(person.Password); ok && cost == costNow {
 		return nil
 	}
@@ -104,15 +105,15 @@ func (p *People) renewHash(ctx context.Context, person *store.Person, password s
 		return err
 	}
 	return p.commit(ctx, nil, func(tx *store.Tx) ([]entry, error) {
-		if _, err := tx.LockPerson(ctx, person.ID); err != nil {
+		if _, err := access.LockPerson(ctx, tx, person.ID); err != nil {
 			return nil, err
 		}
-		now, err := tx.Person(ctx, person.ID)
+		now, err := access.PersonByID(ctx, tx, person.ID)
 		if err != nil || now == nil || now.Password != person.Password {
 			return nil, err // somebody has set another one meanwhile
 		}
 		person.Password = phc
-		return nil, tx.SetPassword(ctx, person.ID, phc)
+		return nil, access.SetPassword(ctx, tx, person.ID, phc)
 	})
 }
 
@@ -135,7 +136,7 @@ func (p *People) inSlot(ctx context.Context, f func()) error {
 
 // verifyPassword compares a password with a person's, or with a decoy if there
 // is no such person or no password, which takes as long.
-func (p *People) verifyPassword(ctx context.Context, person *store.Person, password string) (same bool, err error) {
+func (p *People) verifyPassword(ctx context.Context, person *access.Person, password string) (same bool, err error) {
 	if len(password) > MaxPassword {
 		password = password[:MaxPassword+1] // still wrong, and no work for us
 	}
@@ -274,6 +275,6 @@ func (p *People) SetPassword(ctx context.Context, v Visit, s *Session, password 
 		return Entry{}, err
 	}
 	return p.changeAccess(ctx, v, s, "password.set", "", func(tx *store.Tx, _ till.Time) error {
-		return tx.SetPassword(ctx, s.Person.ID, phc)
+		return access.SetPassword(ctx, tx, s.Person.ID, phc)
 	})
 }

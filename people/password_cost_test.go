@@ -6,6 +6,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // A hash says what it cost. Another cost locks nobody out, and a sign-in renews it.
@@ -15,7 +16,7 @@ func TestAnotherCostOfHashesLocksNobodyOut(t *testing.T) {
 		e := w.join(w.client.ID, till.RoleCashier, "brice@shop.example")
 		stored := func() (phc string) {
 			w.must(w.s.View(w.ctx(), func(tx *store.Tx) error {
-				person, err := tx.Person(w.ctx(), e.Session.Person.ID)
+				person, err := access.PersonByID(w.ctx(), tx, e.Session.Person.ID)
 				phc = person.Password
 				return err
 			}))
@@ -23,7 +24,7 @@ func TestAnotherCostOfHashesLocksNobodyOut(t *testing.T) {
 		}
 		cheap := argon{1 << 10, 1, 2}
 		w.must(w.s.Update(w.ctx(), func(tx *store.Tx) error {
-			return tx.SetPassword(w.ctx(), e.Session.Person.ID, cheap.hash(goodPassword))
+			return access.SetPassword(w.ctx(), tx, e.Session.Person.ID, cheap.hash(goodPassword))
 		}))
 		_, err := w.p.SignIn(w.ctx(), home, "brice@shop.example", otherPassword, false)
 		w.want(err, WrongCredentials)

@@ -16,6 +16,7 @@ import (
 	"till/internal/limit"
 	"till/internal/seal"
 	"till/store"
+	"till/store/access"
 )
 
 // Config is what People are made of.
@@ -152,7 +153,7 @@ func (p *People) commit(ctx context.Context, logs []till.ID, f func(tx *store.Tx
 		if err != nil {
 			return err
 		}
-		if _, err := tx.UseOnce(ctx, mark, p.now().Add(markWindow)); err != nil {
+		if _, err := access.UseOnce(ctx, tx, mark, p.now().Add(markWindow)); err != nil {
 			return err
 		}
 		return writeAudit(ctx, tx, heads, entries)
@@ -162,7 +163,7 @@ func (p *People) commit(ctx context.Context, logs []till.ID, f func(tx *store.Tx
 		return err
 	}
 	happened := false
-	if viewErr := p.c.Store.View(ctx, func(tx *store.Tx) (err error) { happened, err = tx.Used(ctx, mark); return err }); viewErr != nil {
+	if viewErr := p.c.Store.View(ctx, func(tx *store.Tx) (err error) { happened, err = access.Used(ctx, tx, mark); return err }); viewErr != nil {
 		return err
 	}
 	if happened {
@@ -265,9 +266,9 @@ func (p *People) Run(ctx context.Context) {
 func (p *People) clean(ctx context.Context) error {
 	now := p.now()
 	return p.c.Store.UpdateBackground(ctx, func(tx *store.Tx) error {
-		if err := tx.DeleteExpiredAccess(ctx, now, now.Add(-guessesKept)); err != nil {
+		if err := access.DeleteExpiredAccess(ctx, tx, now, now.Add(-guessesKept)); err != nil {
 			return err
 		}
-		return tx.DeleteInvitations(ctx, now.Add(-linksKept))
+		return access.DeleteInvitations(ctx, tx, now.Add(-linksKept))
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // Colleague is a person with their role in one place.
@@ -80,7 +81,7 @@ func checkZone(zone string) bool {
 // Any reports whether somebody can sign in: without people the console shows
 // the command that invites the first.
 func (p *People) Any(ctx context.Context) (there bool, err error) {
-	err = p.c.Store.View(ctx, func(tx *store.Tx) error { there, err = tx.AnyPerson(ctx); return err })
+	err = p.c.Store.View(ctx, func(tx *store.Tx) error { there, err = access.AnyPerson(ctx, tx); return err })
 	return there, err
 }
 
@@ -89,7 +90,7 @@ func (p *People) Any(ctx context.Context) (there bool, err error) {
 func (p *People) Colleagues(ctx context.Context, c *till.Client) (out []*Colleague, err error) {
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
 		out = nil
-		rows, err := tx.Colleagues(ctx, clientID(c), p.now(), MaxColleagues)
+		rows, err := access.Colleagues(ctx, tx, clientID(c), p.now(), MaxColleagues)
 		for _, r := range rows {
 			out = append(out, &Colleague{r.Person, r.Role, r.Sessions})
 		}
@@ -103,7 +104,7 @@ func (p *People) Colleagues(ctx context.Context, c *till.Client) (out []*Colleag
 // lists them all.
 func (p *People) Clients(ctx context.Context, s *Session) (out []*till.Client, err error) {
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
-		out, err = tx.ClientsOf(ctx, s.Person.ID, MaxMemberships)
+		out, err = access.ClientsOf(ctx, tx, s.Person.ID, MaxMemberships)
 		return err
 	})
 	return out, err
@@ -145,12 +146,12 @@ func (p *People) noteRefusal(ctx context.Context, s *Session, logs []till.ID, ac
 
 // colleague returns a person of a client with their role. It refuses with
 // PersonUnknown.
-func colleague(ctx context.Context, tx *store.Tx, client, id till.ID) (*store.Person, till.Role, error) {
-	person, err := tx.Person(ctx, id)
+func colleague(ctx context.Context, tx *store.Tx, client, id till.ID) (*access.Person, till.Role, error) {
+	person, err := access.PersonByID(ctx, tx, id)
 	if err != nil {
 		return nil, "", err
 	}
-	memberships, _, err := tx.Memberships(ctx, id)
+	memberships, _, err := access.Memberships(ctx, tx, id)
 	if err != nil {
 		return nil, "", err
 	}
@@ -184,7 +185,7 @@ func (p *People) SetRoleAs(ctx context.Context, actor string, client, person til
 		return refuse(ValueInvalid)
 	}
 	return p.commit(ctx, []till.ID{client}, func(tx *store.Tx) ([]entry, error) {
-		if _, err := tx.LockPerson(ctx, person); err != nil {
+		if _, err := access.LockPerson(ctx, tx, person); err != nil {
 			return nil, err
 		}
 		colleague, before, err := colleague(ctx, tx, client, person)
@@ -194,8 +195,8 @@ func (p *People) SetRoleAs(ctx context.Context, actor string, client, person til
 		e := entry{client: client, actor: actor, action: "role.set", subject: person, detail: fmt.Sprintf("%s: %s, before %s", colleague.Name, role, before)}
 		if role == "" {
 			e.action, e.detail = "role.remove", fmt.Sprintf("%s: %s", colleague.Name, before)
-			if err = tx.DeleteMembership(ctx, client, person); err == nil {
-				err = tx.WithdrawResets(ctx, person, p.now())
+			if err = access.DeleteMembership(ctx, tx, client, person); err == nil {
+				err = access.WithdrawResets(ctx, tx, person, p.now())
 			}
 		} else {
 			err = grant(ctx, tx, &till.Membership{Client: client, Person: person, Role: role, GrantedAt: p.now(), GrantedBy: actor})
@@ -203,7 +204,7 @@ func (p *People) SetRoleAs(ctx context.Context, actor string, client, person til
 		if err != nil {
 			return nil, err
 		}
-		_, err = tx.DeleteSessions(ctx, person, till.ID{})
+		_, err = access.DeleteSessions(ctx, tx, person, till.ID{})
 		return []entry{e}, err
 	})
 }
@@ -224,10 +225,10 @@ func (p *People) SetDisabled(ctx context.Context, s *Session, person till.ID, di
 // SetDisabledAs is SetDisabled for a command.
 func (p *People) SetDisabledAs(ctx context.Context, actor string, id till.ID, disabled bool) error {
 	return p.commit(ctx, []till.ID{till.House}, func(tx *store.Tx) ([]entry, error) {
-		if _, err := tx.LockPerson(ctx, id); err != nil {
+		if _, err := access.LockPerson(ctx, tx, id); err != nil {
 			return nil, err
 		}
-		person, err := tx.Person(ctx, id)
+		person, err := access.PersonByID(ctx, tx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -241,13 +242,13 @@ func (p *People) SetDisabledAs(ctx context.Context, actor string, id till.ID, di
 		if disabled {
 			action, since = "person.disable", p.now()
 		}
-		if err := tx.SetDisabled(ctx, id, since); err != nil {
+		if err := access.SetDisabled(ctx, tx, id, since); err != nil {
 			return nil, err
 		}
-		if err := tx.WithdrawResets(ctx, id, p.now()); err != nil {
+		if err := access.WithdrawResets(ctx, tx, id, p.now()); err != nil {
 			return nil, err
 		}
-		_, err = tx.DeleteSessions(ctx, id, till.ID{})
+		_, err = access.DeleteSessions(ctx, tx, id, till.ID{})
 		return []entry{{client: till.House, actor: actor, action: action, subject: id, detail: person.Name}}, err
 	})
 }
@@ -255,7 +256,7 @@ func (p *People) SetDisabledAs(ctx context.Context, actor string, id till.ID, di
 // RequireFactor says whether a merchant asks all its people for a second
 // factor, whatever their role.
 func (p *People) RequireFactor(ctx context.Context, c *till.Client) (required bool, err error) {
-	err = p.c.Store.View(ctx, func(tx *store.Tx) error { required, err = tx.FactorRule(ctx, c.ID); return err })
+	err = p.c.Store.View(ctx, func(tx *store.Tx) error { required, err = access.FactorRule(ctx, tx, c.ID); return err })
 	return required, err
 }
 
@@ -268,7 +269,7 @@ func (p *People) SetRequireFactor(ctx context.Context, s *Session, c *till.Clien
 		return refuse(ProofNeeded)
 	}
 	return p.commit(ctx, []till.ID{c.ID}, func(tx *store.Tx) ([]entry, error) {
-		err := tx.SetFactorRule(ctx, c.ID, required)
+		err := access.SetFactorRule(ctx, tx, c.ID, required)
 		return []entry{{client: c.ID, actor: s.Actor(), action: "policy.factor", detail: fmt.Sprintf("second factor for all: %t", required)}}, err
 	})
 }
@@ -303,7 +304,7 @@ func (p *People) SetProfile(ctx context.Context, s *Session, profile Profile) er
 	}
 	logs := logsOf(s.Memberships)
 	return p.commit(ctx, logs, func(tx *store.Tx) ([]entry, error) {
-		if err := tx.UpdateProfile(ctx, &person); err != nil || name == s.Person.Name {
+		if err := access.UpdateProfile(ctx, tx, &person); err != nil || name == s.Person.Name {
 			return nil, err // only a name is somebody else's concern
 		}
 		return inEach(logs, entry{actor: s.Actor(), action: "person.rename", subject: person.ID, detail: name}), nil
@@ -334,7 +335,7 @@ func (p *People) NoteLook(ctx context.Context, s *Session, c *till.Client) error
 		return nil
 	}
 	err := p.commit(ctx, []till.ID{c.ID}, func(tx *store.Tx) ([]entry, error) {
-		first, err := tx.InsertLook(ctx, c.ID, s.Person.ID, p.now())
+		first, err := access.InsertLook(ctx, tx, c.ID, s.Person.ID, p.now())
 		if err != nil || !first {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"till/store"
+	"till/store/access"
 )
 
 // Proof is what somebody gives on a confirmation page: one of the three that
@@ -26,13 +27,13 @@ func (p *People) Prove(ctx context.Context, v Visit, s *Session, proof Proof) (E
 	if err == nil {
 		var token string
 		err = p.commit(ctx, nil, func(tx *store.Tx) ([]entry, error) {
-			if _, err := tx.LockPerson(ctx, s.Person.ID); err != nil {
+			if _, err := access.LockPerson(ctx, tx, s.Person.ID); err != nil {
 				return nil, err
 			}
 			if err := use(tx); err != nil {
 				return nil, err
 			}
-			if err := tx.ForgetGuesses(ctx, sessionName(s.ID)); err != nil {
+			if err := access.ForgetGuesses(ctx, tx, sessionName(s.ID)); err != nil {
 				return nil, err
 			}
 			var err error
@@ -58,7 +59,7 @@ func (p *People) checkProof(ctx context.Context, s *Session, proof Proof) (use f
 		return p.checkPasskeyProof(ctx, s, proof)
 	case proof.Code != "" && (byCode || s.Person.RecoveryCodes > 0):
 		return func(tx *store.Tx) error {
-			person, err := tx.Person(ctx, s.Person.ID)
+			person, err := access.PersonByID(ctx, tx, s.Person.ID)
 			if err != nil {
 				return err
 			}
@@ -74,7 +75,7 @@ func (p *People) checkProof(ctx context.Context, s *Session, proof Proof) (use f
 			err = refuse(WrongPassword)
 		}
 		return func(tx *store.Tx) error {
-			now, err := tx.Person(ctx, s.Person.ID)
+			now, err := access.PersonByID(ctx, tx, s.Person.ID)
 			if err == nil && now.Password != person.Password {
 				err = refuse(WrongPassword)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 	"till/store/storetest"
 )
 
@@ -35,13 +36,13 @@ func TestAResetLinkEndsWithWhatMadeItHarmless(t *testing.T) {
 		{"a role that the release before gave", func(w *world, _, cashier Entry, second *till.Client) {
 			w.pass(time.Second)
 			w.must(w.s.Update(w.ctx(), func(tx *store.Tx) error {
-				return tx.SetMembership(w.ctx(), &till.Membership{Client: second.ID, Person: cashier.Session.Person.ID, Role: till.RoleOwner, GrantedAt: w.clock.Now(), GrantedBy: "cli:root"})
+				return access.SetMembership(w.ctx(), tx, &till.Membership{Client: second.ID, Person: cashier.Session.Person.ID, Role: till.RoleOwner, GrantedAt: w.clock.Now(), GrantedBy: "cli:root"})
 			}))
 		}, LinkWithdrawn},
 		{"another role that the release before gave", func(w *world, _, cashier Entry, _ *till.Client) {
 			w.pass(time.Second)
 			w.must(w.s.Update(w.ctx(), func(tx *store.Tx) error {
-				return tx.SetMembership(w.ctx(), &till.Membership{Client: w.client.ID, Person: cashier.Session.Person.ID, Role: till.RoleOwner, GrantedAt: w.clock.Now(), GrantedBy: "cli:root"})
+				return access.SetMembership(w.ctx(), tx, &till.Membership{Client: w.client.ID, Person: cashier.Session.Person.ID, Role: till.RoleOwner, GrantedAt: w.clock.Now(), GrantedBy: "cli:root"})
 			}))
 		}, LinkWithdrawn},
 		{"the maker's role is gone", func(w *world, owner, _ Entry, _ *till.Client) {

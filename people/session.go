@@ -12,6 +12,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // Session is somebody who is signed in, as one request sees them. It is read
@@ -125,7 +126,7 @@ var tokenLength = len(newToken())
 
 func (p *People) readSession(ctx context.Context, v Visit, hash [32]byte) (out *Session, err error) {
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
-		row, person, memberships, strict, err := tx.Session(ctx, hash)
+		row, person, memberships, strict, err := access.SessionByHash(ctx, tx, hash)
 		if err != nil {
 			return err
 		}
@@ -147,7 +148,7 @@ func (p *People) readSession(ctx context.Context, v Visit, hash [32]byte) (out *
 	return out, err
 }
 
-func newSession(row *store.Session, now till.Time) *Session {
+func newSession(row *access.Session, now till.Time) *Session {
 	return &Session{ID: row.ID, Person: till.Person{ID: row.Person}, StartedAt: row.StartedAt, SeenAt: row.SeenAt, ExpiresAt: row.ExpiresAt, ProvedAt: row.ProvedAt,
 		Device: row.Device, Address: row.Address, hash: row.TokenHash, now: now}
 }
@@ -159,7 +160,7 @@ func (p *People) touch(ctx context.Context, v Visit, s *Session) {
 	defer cancel()
 	s.SeenAt = s.now
 	err := p.c.Store.UpdateBackground(ctx, func(tx *store.Tx) error {
-		return tx.TouchSession(ctx, &store.Session{TokenHash: s.hash, Person: s.Person.ID, SeenAt: s.now, Address: v.Address.String()})
+		return access.TouchSession(ctx, tx, &access.Session{TokenHash: s.hash, Person: s.Person.ID, SeenAt: s.now, Address: v.Address.String()})
 	})
 	if err != nil {
 		p.c.Log.Debug("session use not recorded", "error", err)
@@ -189,18 +190,18 @@ func (p *People) startSession(ctx context.Context, tx *store.Tx, v Visit, person
 		return "", err
 	}
 	last := lifetimeOf(memberships, live, stay)
-	s := &store.Session{TokenHash: hashOf(token), ID: till.NewID(now), Person: person, StartedAt: now, SeenAt: now,
+	s := &access.Session{TokenHash: hashOf(token), ID: till.NewID(now), Person: person, StartedAt: now, SeenAt: now,
 		ExpiresAt: now.Add(last.total), Idle: last.idle, Device: device(v), Address: v.Address.String()}
 	if proved {
 		s.ProvedAt = now
 	}
-	if err := tx.InsertSession(ctx, s); err != nil {
+	if err := access.InsertSession(ctx, tx, s); err != nil {
 		return "", err
 	}
-	if err := tx.TouchSession(ctx, s); err != nil { // the person is seen
+	if err := access.TouchSession(ctx, tx, s); err != nil { // the person is seen
 		return "", err
 	}
-	return token, tx.KeepSessions(ctx, person, MaxSessions)
+	return token, access.KeepSessions(ctx, tx, person, MaxSessions)
 }
 
 // liveClients says which of the clients that somebody develops for are live.
@@ -249,16 +250,16 @@ func (p *People) changeAccess(ctx context.Context, v Visit, s *Session, action, 
 	var token string
 	err := p.commit(ctx, logs, func(tx *store.Tx) ([]entry, error) {
 		now := p.now()
-		if _, err := tx.LockPerson(ctx, s.Person.ID); err != nil {
+		if _, err := access.LockPerson(ctx, tx, s.Person.ID); err != nil {
 			return nil, err
 		}
 		if err := change(tx, now); err != nil {
 			return nil, err
 		}
-		if _, err := tx.DeleteSessions(ctx, s.Person.ID, s.ID); err != nil {
+		if _, err := access.DeleteSessions(ctx, tx, s.Person.ID, s.ID); err != nil {
 			return nil, err
 		}
-		if err := tx.WithdrawResets(ctx, s.Person.ID, now); err != nil {
+		if err := access.WithdrawResets(ctx, tx, s.Person.ID, now); err != nil {
 			return nil, err
 		}
 		var err error
@@ -276,7 +277,7 @@ func (p *People) changeAccess(ctx context.Context, v Visit, s *Session, action, 
 // renewToken lets a session go on under a new token. It refuses with
 // SessionOver if it has ended meanwhile.
 func renewToken(ctx context.Context, tx *store.Tx, v Visit, s *Session, now, proved till.Time) (string, error) {
-	row, _, memberships, _, err := tx.Session(ctx, s.hash)
+	row, _, memberships, _, err := access.SessionByHash(ctx, tx, s.hash)
 	if err != nil {
 		return "", err
 	}
@@ -294,7 +295,7 @@ func renewToken(ctx context.Context, tx *store.Tx, v Visit, s *Session, now, pro
 	if last := lifetimeOf(memberships, live, false); last == strictLifetime {
 		row.Idle, row.ExpiresAt = min(row.Idle, last.idle), min(row.ExpiresAt, row.StartedAt.Add(last.total))
 	}
-	replaced, err := tx.ReplaceSession(ctx, old, row)
+	replaced, err := access.ReplaceSession(ctx, tx, old, row)
 	if err == nil && !replaced {
 		err = refuse(SessionOver)
 	}
@@ -312,7 +313,7 @@ func (p *People) Sessions(ctx context.Context, person till.ID) (out []*Session, 
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
 		out = nil
 		now := p.now()
-		rows, err := tx.SessionsOf(ctx, person, now, MaxSessions)
+		rows, err := access.SessionsOf(ctx, tx, person, now, MaxSessions)
 		for _, row := range rows {
 			out = append(out, newSession(row, now))
 		}
@@ -329,7 +330,7 @@ func (p *People) EndSession(ctx context.Context, s *Session, id till.ID) error {
 func (p *People) end(ctx context.Context, s *Session, id till.ID, action string) error {
 	logs := logsOf(s.Memberships)
 	return p.commit(ctx, logs, func(tx *store.Tx) ([]entry, error) {
-		there, err := tx.DeleteSession(ctx, s.Person.ID, id)
+		there, err := access.DeleteSession(ctx, tx, s.Person.ID, id)
 		if err != nil || !there {
 			return nil, err
 		}
@@ -341,7 +342,7 @@ func (p *People) end(ctx context.Context, s *Session, id till.ID, action string)
 func (p *People) EndOthers(ctx context.Context, s *Session) error {
 	logs := logsOf(s.Memberships)
 	return p.commit(ctx, logs, func(tx *store.Tx) ([]entry, error) {
-		n, err := tx.DeleteSessions(ctx, s.Person.ID, s.ID)
+		n, err := access.DeleteSessions(ctx, tx, s.Person.ID, s.ID)
 		if err != nil || n == 0 {
 			return nil, err
 		}
@@ -362,9 +363,9 @@ func (p *People) EndSessionsOf(ctx context.Context, s *Session, c *till.Client, 
 			return nil, err
 		}
 		if id.IsZero() {
-			_, err = tx.DeleteSessions(ctx, person, till.ID{})
+			_, err = access.DeleteSessions(ctx, tx, person, till.ID{})
 		} else {
-			_, err = tx.DeleteSession(ctx, person, id)
+			_, err = access.DeleteSession(ctx, tx, person, id)
 		}
 		return []entry{{client: log, actor: s.Actor(), action: "session.end", subject: person, detail: "of " + colleague.Name}}, err
 	})

@@ -6,6 +6,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 const stepCode = "sign in: code"
@@ -22,14 +23,14 @@ func (p *People) SignIn(ctx context.Context, v Visit, login, password string, st
 	if err := p.admit(ctx, v, login); err != nil {
 		return Entry{}, err
 	}
-	var person *store.Person
+	var person *access.Person
 	var memberships []till.Membership
 	var strict bool
 	err = p.c.Store.View(ctx, func(tx *store.Tx) (err error) {
-		if person, err = tx.PersonByLogin(ctx, login); err != nil || person == nil {
+		if person, err = access.PersonByLogin(ctx, tx, login); err != nil || person == nil {
 			return err
 		}
-		memberships, strict, err = tx.Memberships(ctx, person.ID)
+		memberships, strict, err = access.Memberships(ctx, tx, person.ID)
 		return err
 	})
 	if err != nil {
@@ -61,7 +62,7 @@ func (p *People) SignIn(ctx context.Context, v Visit, login, password string, st
 
 // refuseSignIn writes the audit rows of a refused sign-in. For a login that
 // nobody has it commits as well, so that both take as long.
-func (p *People) refuseSignIn(ctx context.Context, person *store.Person, memberships []till.Membership, why string, code RefusalCode) error {
+func (p *People) refuseSignIn(ctx context.Context, person *access.Person, memberships []till.Membership, why string, code RefusalCode) error {
 	logs := logsOf(memberships)
 	err := p.commit(ctx, logs, func(*store.Tx) ([]entry, error) {
 		if person == nil {
@@ -105,12 +106,12 @@ func (p *People) SignInCode(ctx context.Context, v Visit, stepText, code string)
 }
 
 // readPerson returns a person with their roles, nil if there is none.
-func (p *People) readPerson(ctx context.Context, id till.ID) (person *store.Person, memberships []till.Membership, err error) {
+func (p *People) readPerson(ctx context.Context, id till.ID) (person *access.Person, memberships []till.Membership, err error) {
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
-		if person, err = tx.Person(ctx, id); err != nil || person == nil {
+		if person, err = access.PersonByID(ctx, tx, id); err != nil || person == nil {
 			return err
 		}
-		memberships, _, err = tx.Memberships(ctx, id)
+		memberships, _, err = access.Memberships(ctx, tx, id)
 		return err
 	})
 	return person, memberships, err
@@ -119,7 +120,7 @@ func (p *People) readPerson(ctx context.Context, id till.ID) (person *store.Pers
 // enter starts a session of somebody whose credentials were right when person
 // was read. also, if not nil, uses up what counts once, in the same commit. It
 // refuses with StepOver if the credentials have changed meanwhile.
-func (p *People) enter(ctx context.Context, v Visit, person *store.Person, stay bool, how string, also func(tx *store.Tx) error) (Entry, error) {
+func (p *People) enter(ctx context.Context, v Visit, person *access.Person, stay bool, how string, also func(tx *store.Tx) error) (Entry, error) {
 	_, memberships, err := p.readPerson(ctx, person.ID)
 	if err != nil {
 		return Entry{}, err
@@ -127,10 +128,10 @@ func (p *People) enter(ctx context.Context, v Visit, person *store.Person, stay 
 	logs := logsOf(memberships)
 	var token string
 	err = p.commit(ctx, logs, func(tx *store.Tx) ([]entry, error) {
-		if _, err := tx.LockPerson(ctx, person.ID); err != nil {
+		if _, err := access.LockPerson(ctx, tx, person.ID); err != nil {
 			return nil, err
 		}
-		now, err := tx.Person(ctx, person.ID)
+		now, err := access.PersonByID(ctx, tx, person.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +146,7 @@ func (p *People) enter(ctx context.Context, v Visit, person *store.Person, stay 
 		if err := p.forgive(ctx, tx, v, person.Login, true); err != nil {
 			return nil, err
 		}
-		current, _, err := tx.Memberships(ctx, person.ID)
+		current, _, err := access.Memberships(ctx, tx, person.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/access"
 )
 
 // TOTP is RFC 6238 with SHA-1, 6 digits and 30 s, which every app speaks. The
@@ -118,21 +119,21 @@ func (p *People) ConfirmTOTP(ctx context.Context, v Visit, s *Session, stepText,
 	}
 	var codes []string
 	e, err := p.changeAccess(ctx, v, s, "totp.set", "", func(tx *store.Tx, _ till.Time) error {
-		person, err := tx.Person(ctx, s.Person.ID)
+		person, err := access.PersonByID(ctx, tx, s.Person.ID)
 		if err != nil {
 			return err
 		}
 		if codes = nil; person.RecoveryCodes == 0 {
 			var hashes [][32]byte
 			codes, hashes = p.newCodes(person.ID)
-			if err := tx.SetRecoveryCodes(ctx, person.ID, hashes); err != nil {
+			if err := access.SetRecoveryCodes(ctx, tx, person.ID, hashes); err != nil {
 				return err
 			}
 		}
-		if err := tx.ForgetGuesses(ctx, sessionName(s.ID)); err != nil {
+		if err := access.ForgetGuesses(ctx, tx, sessionName(s.ID)); err != nil {
 			return err
 		}
-		return tx.SetTOTP(ctx, person.ID, p.totp.Seal(st.Secret, person.ID[:]), used)
+		return access.SetTOTP(ctx, tx, person.ID, p.totp.Seal(st.Secret, person.ID[:]), used)
 	})
 	return e, codes, err
 }
@@ -144,21 +145,21 @@ func (p *People) RemoveTOTP(ctx context.Context, v Visit, s *Session) (Entry, er
 		return Entry{}, refuse(ProofNeeded)
 	}
 	return p.changeAccess(ctx, v, s, "totp.remove", "", func(tx *store.Tx, _ till.Time) error {
-		person, err := tx.Person(ctx, s.Person.ID)
+		person, err := access.PersonByID(ctx, tx, s.Person.ID)
 		if err != nil {
 			return err
 		}
-		memberships, strict, err := tx.Memberships(ctx, person.ID)
+		memberships, strict, err := access.Memberships(ctx, tx, person.ID)
 		if err != nil {
 			return err
 		}
 		if person.Passkeys == 0 && factorNeeded(memberships, strict) {
 			return refuse(LastFactor)
 		}
-		if err := tx.SetRecoveryCodes(ctx, person.ID, nil); err != nil {
+		if err := access.SetRecoveryCodes(ctx, tx, person.ID, nil); err != nil {
 			return err
 		}
-		return tx.SetTOTP(ctx, person.ID, nil, person.TOTPStep)
+		return access.SetTOTP(ctx, tx, person.ID, nil, person.TOTPStep)
 	})
 }
 
@@ -198,7 +199,7 @@ func cleanCode(code string) string {
 }
 
 // useCode uses up a TOTP code or a recovery code. It refuses with WrongCode.
-func (p *People) useCode(ctx context.Context, tx *store.Tx, person *store.Person, code string) error {
+func (p *People) useCode(ctx context.Context, tx *store.Tx, person *access.Person, code string) error {
 	code = cleanCode(code)
 	if person.HasTOTP && len(code) == 6 {
 		secret, err := p.totp.Open(person.TOTP, person.ID[:])
@@ -206,13 +207,13 @@ func (p *People) useCode(ctx context.Context, tx *store.Tx, person *store.Person
 			return fmt.Errorf("the TOTP secret of person %s: %w", person.ID, err)
 		}
 		if step := totpStep(secret, code, p.now()); step > 0 {
-			if fresh, err := tx.UseTOTPStep(ctx, person.ID, step); err != nil || fresh {
+			if fresh, err := access.UseTOTPStep(ctx, tx, person.ID, step); err != nil || fresh {
 				return err
 			}
 		}
 		return refuse(WrongCode)
 	}
-	there, err := tx.UseRecoveryCode(ctx, person.ID, p.codeHash(person.ID, code))
+	there, err := access.UseRecoveryCode(ctx, tx, person.ID, p.codeHash(person.ID, code))
 	if err == nil && !there {
 		err = refuse(WrongCode)
 	}
@@ -229,7 +230,7 @@ func (p *People) NewRecoveryCodes(ctx context.Context, s *Session) (codes []stri
 	err = p.commit(ctx, logs, func(tx *store.Tx) ([]entry, error) {
 		var hashes [][32]byte
 		codes, hashes = p.newCodes(s.Person.ID)
-		err := tx.SetRecoveryCodes(ctx, s.Person.ID, hashes)
+		err := access.SetRecoveryCodes(ctx, tx, s.Person.ID, hashes)
 		return inEach(logs, entry{actor: s.Actor(), action: "codes.set", subject: s.Person.ID}), err
 	})
 	return codes, err

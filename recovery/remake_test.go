@@ -17,6 +17,7 @@ import (
 	"till/privacy"
 	"till/recovery"
 	"till/store"
+	"till/store/access"
 	"till/store/storetest"
 )
 
@@ -169,7 +170,7 @@ func TestLostCreatesAreMadeAgain(t *testing.T) {
 			if err == nil && (c.Name != stranger.Name || c.Mode != till.Live) {
 				t.Errorf("the lost client is %+v", c)
 			}
-			if keys, err := tx.Keys(ctx, stranger.ID, 10); err != nil || len(keys) != 0 {
+			if keys, err := access.Keys(ctx, tx, stranger.ID, 10); err != nil || len(keys) != 0 {
 				t.Errorf("a client that was made again has keys: %v, %v", keys, err)
 			}
 			_, err = tx.Payment(ctx, store.Ref{Client: stranger.ID, ID: theirs.ID})

@@ -9,6 +9,7 @@ import (
 	"till/books"
 	"till/engine"
 	"till/store"
+	"till/store/access"
 )
 
 // Limits of one commit of MarkRestored and Release.
@@ -63,7 +64,7 @@ func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*Resto
 		if err := store.AuditClients(ctx, tx, []till.ID{till.House}, r.By, books.ActionRestored, detail); err != nil {
 			return err
 		}
-		return tx.EndAllAccess(ctx)
+		return access.EndAllAccess(ctx, tx)
 	})
 	if err != nil {
 		return out, err

@@ -19,6 +19,7 @@ import (
 	"till/internal/seal"
 	"till/people"
 	"till/store"
+	"till/store/access"
 	"till/store/storetest"
 	"till/tokens"
 	"till/upkeep"
@@ -61,8 +62,8 @@ func newSealedWorld(t *testing.T, s *store.Store, ring *seal.Ring) *sealedWorld 
 				return err
 			}
 		}
-		p := &store.Person{Person: till.Person{ID: w.person, Login: "awa@shop.example", Name: "Awa", Language: "fr", CreatedAt: tx.Now()}}
-		return errors.Join(tx.InsertPerson(ctx, p), tx.SetTOTP(ctx, w.person, totp.Seal([]byte("a totp secret"), w.person[:]), 1),
+		p := &access.Person{Person: till.Person{ID: w.person, Login: "awa@shop.example", Name: "Awa", Language: "fr", CreatedAt: tx.Now()}}
+		return errors.Join(access.InsertPerson(ctx, tx, p), access.SetTOTP(ctx, tx, w.person, totp.Seal([]byte("a totp secret"), w.person[:]), 1),
 			tx.PutCertificate(ctx, worldHost, certificate.Seal([]byte("a certificate"), []byte(worldHost)), false))
 	})
 	if err != nil {
@@ -120,7 +121,7 @@ func (w *sealedWorld) opens(ring *seal.Ring) {
 				}
 			}
 		}
-		p, err := tx.Person(ctx, w.person)
+		p, err := access.PersonByID(ctx, tx, w.person)
 		if err != nil {
 			return err
 		}

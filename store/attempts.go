@@ -76,7 +76,7 @@ const (
 func (tx *Tx) lastAttempts(ctx context.Context, refs []Ref) (map[Ref]*Attempt, error) {
 	refs = sortedRefs(refs)
 	out := make(map[Ref]*Attempt, len(refs))
-	return out, tx.send(ctx, readLastAttempts(refs, out))
+	return out, tx.db.SendAll(ctx, readLastAttempts(refs, out))
 }
 
 func readLastAttempts(refs []Ref, out map[Ref]*Attempt) db.Statement {

@@ -1,4 +1,5 @@
-// Package store has all SQL, one file per noun. A statement is defined at the top
+// Package store has transactions and the SQL of money, one file per noun. Its rooms
+// have the other SQL, as functions over *Tx: access has who may come in. A statement is defined at the top
 // of its file, with a text for each engine (db.SQL). testdata/sql.*.txt lists
 // every text that is sent. Only lists are assembled at run time, in list_sql.go.
 //

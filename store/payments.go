@@ -336,7 +336,7 @@ func (tx *Tx) Payment(ctx context.Context, ref Ref) (*PaymentRow, error) {
 func (tx *Tx) Payments(ctx context.Context, refs []Ref) (map[Ref]*PaymentRow, error) {
 	tx.Now() // the clock is read before the rows, which are scanned with it
 	out := make(map[Ref]*PaymentRow, len(refs))
-	return out, tx.send(ctx, tx.readPayments(selectPayments, sortedRefs(refs), out))
+	return out, tx.db.SendAll(ctx, tx.readPayments(selectPayments, sortedRefs(refs), out))
 }
 
 // readPayments reads by selectPayments, or selectLeanPayments.

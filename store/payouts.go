@@ -212,7 +212,7 @@ func (tx *Tx) Payout(ctx context.Context, ref Ref) (*PayoutRow, error) {
 func (tx *Tx) Payouts(ctx context.Context, refs []Ref) (map[Ref]*PayoutRow, error) {
 	tx.Now() // the clock is read before the rows, which are scanned with it
 	out := make(map[Ref]*PayoutRow, len(refs))
-	return out, tx.send(ctx, tx.readPayouts(sortedRefs(refs), out))
+	return out, tx.db.SendAll(ctx, tx.readPayouts(sortedRefs(refs), out))
 }
 
 func (tx *Tx) readPayouts(refs []Ref, out map[Ref]*PayoutRow) db.Statement {

@@ -184,13 +184,6 @@ func (s *Store) View(ctx context.Context, f func(tx *Tx) error) error {
 	return s.db.View(ctx, func(inner *db.Tx) error { return f(&Tx{db: inner, s: s}) })
 }
 
-// send runs statements in one round trip.
-func (tx *Tx) send(ctx context.Context, all ...db.Statement) error {
-	var b db.Batch
-	b.Add(all...)
-	return tx.db.Send(ctx, &b)
-}
-
 // lockThenRead runs statements around one that locks rows, in the order of its
 // arguments. When it has the locks, it reads the clock.
 func (tx *Tx) lockThenRead(ctx context.Context, before []db.Statement, lock db.Statement, after ...db.Statement) error {

@@ -11,6 +11,7 @@ import (
 	"till"
 	"till/internal/seal"
 	"till/store"
+	"till/store/access"
 )
 
 // Generations has what is known about the generations of an installation's secret.
@@ -195,7 +196,7 @@ func UseGeneration(ctx context.Context, s *store.Store, number int, by string) (
 		if err := tx.UseGeneration(ctx, number, at); err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("from generation %d to %d", used, number), tx.EndAllAccess(ctx)
+		return fmt.Sprintf("from generation %d to %d", used, number), access.EndAllAccess(ctx, tx)
 	})
 }
 
@@ -229,7 +230,7 @@ func RetireGeneration(ctx context.Context, s *store.Store, number int, by string
 		if err := tx.RetireGeneration(ctx, number); err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("generation %d", number), tx.EndAllAccess(ctx)
+		return fmt.Sprintf("generation %d", number), access.EndAllAccess(ctx, tx)
 	})
 }
 

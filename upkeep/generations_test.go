@@ -11,6 +11,7 @@ import (
 	"till"
 	"till/collect"
 	"till/store"
+	"till/store/access"
 	"till/store/storetest"
 	"till/upkeep"
 )
@@ -97,14 +98,14 @@ func TestGenerationsGoByTheirOrder(t *testing.T) {
 		update(func(tx *store.Tx) error {
 			return tx.PutCertificate(ctx, "pay.example.com", []byte("\x02sealed"), false)
 		})
-		access := func(want bool, when string) {
+		reach := func(want bool, when string) {
 			t.Helper()
 			err := s.View(ctx, func(tx *store.Tx) error {
-				session, _, _, _, err := tx.Session(ctx, [32]byte{1})
+				session, _, _, _, err := access.SessionByHash(ctx, tx, [32]byte{1})
 				if err != nil {
 					return err
 				}
-				link, err := tx.Invitation(ctx, [32]byte{2})
+				link, err := access.InvitationByHash(ctx, tx, [32]byte{2})
 				if err == nil && ((session != nil) != want || link.WithdrawnAt.IsZero() != want) {
 					t.Errorf("%s: the session is there: %v; the link: %+v", when, session != nil, link)
 				}
@@ -117,20 +118,20 @@ func TestGenerationsGoByTheirOrder(t *testing.T) {
 		person := till.NewID(start)
 		update(func(tx *store.Tx) error {
 			return errors.Join(
-				tx.InsertPerson(ctx, &store.Person{Person: till.Person{ID: person, Login: "awa@shop.example", Name: "Awa", Language: "en", CreatedAt: start}}),
-				tx.InsertSession(ctx, &store.Session{TokenHash: [32]byte{1}, ID: till.NewID(start), Person: person, StartedAt: start, SeenAt: start, ExpiresAt: start.Add(time.Hour), Idle: time.Hour}),
-				tx.InsertInvitation(ctx, &store.Invitation{TokenHash: [32]byte{2}, ID: till.NewID(start), Kind: "join", Role: till.RoleAdmin, Name: "Jean", InvitedBy: by, CreatedAt: start, ExpiresAt: start.Add(time.Hour)}))
+				access.InsertPerson(ctx, tx, &access.Person{Person: till.Person{ID: person, Login: "awa@shop.example", Name: "Awa", Language: "en", CreatedAt: start}}),
+				access.InsertSession(ctx, tx, &access.Session{TokenHash: [32]byte{1}, ID: till.NewID(start), Person: person, StartedAt: start, SeenAt: start, ExpiresAt: start.Add(time.Hour), Idle: time.Hour}),
+				access.InsertInvitation(ctx, tx, &access.Invitation{TokenHash: [32]byte{2}, ID: till.NewID(start), Kind: "join", Role: till.RoleAdmin, Name: "Jean", InvitedBy: by, CreatedAt: start, ExpiresAt: start.Add(time.Hour)}))
 		})
-		access(true, "before the end of a generation")
+		reach(true, "before the end of a generation")
 		collector := storetest.NewCollector(t, s)
 		open := sentPayment(t, s, collector, storetest.NewClient(t, s, till.Test))
 		_, err = upkeep.RetireGeneration(ctx, s, 1, by)
 		refused("a payment is open whose operator may call an address of that time", err, "sent while generation 1 was in use: 1")
-		access(true, "after a refusal")
+		reach(true, "after a refusal")
 		storetest.Apply(t, collector, s, open, storetest.Succeeded)
 		changed, err = upkeep.RetireGeneration(ctx, s, 1, by)
 		done("retire", changed, err, true)
-		access(false, "after it")
+		reach(false, "after it")
 		changed, err = upkeep.RetireGeneration(ctx, s, 1, by)
 		done("retire again", changed, err, false)
 		_, err = upkeep.UseGeneration(ctx, s, 1, by)

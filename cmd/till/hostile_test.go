@@ -21,6 +21,7 @@ import (
 	"till/provider"
 	"till/server"
 	"till/store"
+	"till/store/access"
 	"till/store/storetest"
 	"till/webhook"
 )
@@ -179,14 +180,14 @@ func (h *hostileBooks) addRows(s *store.Store) {
 		steps := []func() error{
 			func() error { return tx.InsertClient(ctx, named) },
 			func() error {
-				return tx.InsertKey(ctx, &till.Key{ID: h.key, ClientID: h.client, Name: h.text, Scopes: till.DefaultScopes, CreatedAt: now, SecretHash: [32]byte{1}})
+				return access.InsertKey(ctx, tx, &till.Key{ID: h.key, ClientID: h.client, Name: h.text, Scopes: till.DefaultScopes, CreatedAt: now, SecretHash: [32]byte{1}})
 			},
 			func() error {
 				return tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: h.client, Sequence: head.NextAudit(), At: head.NextTime(), Actor: h.text, Action: h.text, Detail: h.text, Cause: h.text}})
 			},
 			func() error { return tx.SaveHeads(ctx, heads) },
 			func() error {
-				return tx.InsertPerson(ctx, &store.Person{Person: till.Person{ID: till.NewID(now), Login: strings.ToLower(h.text), Name: h.text, Language: h.text, CreatedAt: now}})
+				return access.InsertPerson(ctx, tx, &access.Person{Person: till.Person{ID: till.NewID(now), Login: strings.ToLower(h.text), Name: h.text, Language: h.text, CreatedAt: now}})
 			},
 			func() error {
 				return tx.OpenCases(ctx, []*store.Case{{ClientID: h.client, ID: till.NewID(now + 1), SubjectID: h.payment, Kind: engine.CaseUnknownStatus, Detail: h.text, OpenedAt: now}})

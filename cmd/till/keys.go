@@ -12,6 +12,7 @@ import (
 	"till/account"
 	"till/cmd/till/internal/cli"
 	"till/store"
+	"till/store/access"
 )
 
 func newKey() *cobra.Command {
@@ -67,7 +68,7 @@ const newKeyText = "key id   %s\nAPI key  %s\n\nThe key is not shown again.\n"
 // endOf returns when a key expires.
 func endOf(ctx context.Context, s *store.Store, client till.ID, keyID string) (ends till.Time, err error) {
 	err = s.View(ctx, func(tx *store.Tx) error {
-		k, err := tx.Key(ctx, client, keyID)
+		k, err := access.Key(ctx, tx, client, keyID)
 		if err == nil {
 			ends = k.ExpiresAt
 		}
@@ -96,7 +97,7 @@ it to find keys that nobody needs.`,
 		var now till.Time
 		err := c.View(func(tx *store.Tx) (err error) {
 			if _, err = tx.Client(c.Context(), client); err == nil {
-				keys, err = tx.Keys(c.Context(), client, maxKeys)
+				keys, err = access.Keys(c.Context(), tx, client, maxKeys)
 			}
 			now = tx.Now()
 			return err
@@ -145,7 +146,7 @@ func keyState(k *till.Key, now till.Time, heir string) (state string, ends till.
 // than the named one.
 func ownerOf(ctx context.Context, s *store.Store, keyID, client string) (id till.ID, err error) {
 	err = s.View(ctx, func(tx *store.Tx) error {
-		owner, found, err := tx.KeyOwner(ctx, keyID)
+		owner, found, err := access.KeyOwner(ctx, tx, keyID)
 		if err == nil && (!found || client != "" && !strings.EqualFold(client, owner.String())) {
 			err = till.Errorf(till.CodeKeyNotFound, "there is no such key")
 		}

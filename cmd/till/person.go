@@ -12,6 +12,7 @@ import (
 	"till/internal/qrcode"
 	"till/people"
 	"till/store"
+	"till/store/access"
 )
 
 func newPerson() *cobra.Command {
@@ -138,12 +139,12 @@ func roleList(roles []till.Role) string {
 }
 
 // findPerson returns the person with a login or an id.
-func findPerson(c *cli.Call, text string) (person *store.Person, err error) {
+func findPerson(c *cli.Call, text string) (person *access.Person, err error) {
 	err = c.View(func(tx *store.Tx) error {
 		if id, notID := till.ParseID(text); notID == nil {
-			person, err = tx.Person(c.Context(), id)
+			person, err = access.PersonByID(c.Context(), tx, id)
 		} else {
-			person, err = tx.PersonByLogin(c.Context(), strings.ToLower(text))
+			person, err = access.PersonByLogin(c.Context(), tx, strings.ToLower(text))
 		}
 		return err
 	})

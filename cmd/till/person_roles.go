@@ -14,6 +14,7 @@ import (
 	"till/cmd/till/internal/cli"
 	"till/people"
 	"till/store"
+	"till/store/access"
 )
 
 // member is a person and their roles.
@@ -49,11 +50,11 @@ func eachPerson(ctx context.Context, s *store.Store, f func(p *till.Person, of [
 		var roles [][]till.Membership
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
 			roles = nil
-			if all, err = tx.People(ctx, after, page); err != nil {
+			if all, err = access.People(ctx, tx, after, page); err != nil {
 				return err
 			}
 			for _, p := range all {
-				of, _, err := tx.Memberships(ctx, p.ID)
+				of, _, err := access.Memberships(ctx, tx, p.ID)
 				if err != nil {
 					return err
 				}
@@ -151,7 +152,7 @@ ends the person's sessions.`,
 		}
 		m := member{Person: &person.Person}
 		err = c.View(func(tx *store.Tx) (err error) {
-			m.of, _, err = tx.Memberships(c.Context(), person.ID)
+			m.of, _, err = access.Memberships(c.Context(), tx, person.ID)
 			return err
 		})
 		if err != nil {

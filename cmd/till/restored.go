@@ -15,6 +15,7 @@ import (
 	"till/privacy"
 	"till/recovery"
 	"till/store"
+	"till/store/access"
 )
 
 // restoredFlags are the flags of 'till restored'.
@@ -177,7 +178,7 @@ func activeKeys(ctx context.Context, s *store.Store) ([]activeKey, error) {
 	out := []activeKey{}
 	err := s.EachClient(ctx, func(c *till.Client) (bool, error) {
 		return true, s.View(ctx, func(tx *store.Tx) error {
-			keys, err := tx.Keys(ctx, c.ID, maxKeys)
+			keys, err := access.Keys(ctx, tx, c.ID, maxKeys)
 			for _, k := range keys {
 				if k.Active(tx.Now()) {
 					out = append(out, activeKey{c.ID.String(), c.Name, c.Mode, k.ID, k.Name, k.Scopes, k.CreatedAt.String(), cli.TimeOrNull(k.LastUsedAt)})

@@ -12,6 +12,7 @@ import (
 	"till/console/shell"
 	"till/people"
 	"till/store"
+	"till/store/access"
 )
 
 // keysPage lists the API keys of a merchant.
@@ -99,7 +100,7 @@ func (v *visit) keysPage() (*keysPage, error) {
 	_, p.Refused = v.Outcome()
 	var all []*till.Key
 	err := v.View(func(ctx context.Context, tx *store.Tx) (err error) {
-		all, err = tx.Keys(ctx, v.Client.ID, maxListedKeys)
+		all, err = access.Keys(ctx, tx, v.Client.ID, maxListedKeys)
 		return err
 	})
 	if err != nil {
@@ -280,7 +281,7 @@ func (v *visit) showKey(text string, k *till.Key, note string) error {
 // chosenKey returns the key of a form.
 func (v *visit) chosenKey() (k *till.Key, err error) {
 	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
-		k, err = tx.Key(ctx, v.Client.ID, v.R.PostFormValue("key"))
+		k, err = access.Key(ctx, tx, v.Client.ID, v.R.PostFormValue("key"))
 		return err
 	})
 	return k, err

@@ -6,6 +6,7 @@ import (
 	"till"
 	"till/people"
 	"till/store"
+	"till/store/access"
 	"till/webhook"
 )
 
@@ -88,7 +89,7 @@ func (v *visit) withMade(person till.ID, in []*till.Client, act func() error) er
 // merchantsOf returns the merchants that a person has a role with.
 func (v *visit) merchantsOf(person till.ID) (out []*till.Client, err error) {
 	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
-		out, err = tx.ClientsOf(ctx, person, people.MaxMemberships)
+		out, err = access.ClientsOf(ctx, tx, person, people.MaxMemberships)
 		return err
 	})
 	return out, err

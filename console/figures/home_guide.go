@@ -7,6 +7,7 @@ import (
 	"till/console/shell"
 	"till/people"
 	"till/store"
+	"till/store/access"
 )
 
 // todoList is what is to be ticked off.
@@ -61,7 +62,7 @@ func (v *visit) readGuide(ctx context.Context, tx *store.Tx, p *homePage) error 
 	if err != nil {
 		return err
 	}
-	keys, err := tx.CountActiveKeys(ctx, v.Client.ID)
+	keys, err := access.CountActiveKeys(ctx, tx, v.Client.ID)
 	if err != nil {
 		return err
 	}

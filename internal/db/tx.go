@@ -79,6 +79,13 @@ func (tx *Tx) Send(ctx context.Context, b *Batch) error {
 	return tx.failed(tx.conn.Send(ctx, b))
 }
 
+// SendAll runs statements in one round trip, after the deferred writes.
+func (tx *Tx) SendAll(ctx context.Context, all ...Statement) error {
+	var b Batch
+	b.Add(all...)
+	return tx.Send(ctx, &b)
+}
+
 // WithoutTimeout lets the statements from now on take any time.
 func (tx *Tx) WithoutTimeout() { tx.noTimeout = true }
 

@@ -1,10 +1,11 @@
-package store
+package access
 
 import (
 	"context"
 
 	"till"
 	"till/internal/db"
+	"till/store"
 )
 
 var insertPasskey = db.Define(db.SQL{Name: "passkeys.insert",
@@ -42,14 +43,14 @@ type Passkey struct {
 }
 
 // InsertPasskey writes a new passkey.
-func (tx *Tx) InsertPasskey(ctx context.Context, k *Passkey) error {
-	_, err := tx.db.Exec(ctx, insertPasskey, k.Person[:], k.ID[:], k.Name, k.Record, int64(k.CreatedAt))
+func InsertPasskey(ctx context.Context, tx *store.Tx, k *Passkey) error {
+	_, err := tx.DB().Exec(ctx, insertPasskey, k.Person[:], k.ID[:], k.Name, k.Record, int64(k.CreatedAt))
 	return err
 }
 
 // Passkeys returns a person's passkeys, oldest first.
-func (tx *Tx) Passkeys(ctx context.Context, person till.ID) (out []*Passkey, err error) {
-	err = tx.db.Query(ctx, selectPasskeys, []any{person[:]}, func(r db.Row) error {
+func Passkeys(ctx context.Context, tx *store.Tx, person till.ID) (out []*Passkey, err error) {
+	err = tx.DB().Query(ctx, selectPasskeys, []any{person[:]}, func(r db.Row) error {
 		k := &Passkey{Person: person}
 		err := r.Scan(db.ID(&k.ID), &k.Name, &k.Record, &k.CreatedAt, db.Int(&k.UsedAt))
 		out = append(out, k)
@@ -60,30 +61,30 @@ func (tx *Tx) Passkeys(ctx context.Context, person till.ID) (out []*Passkey, err
 
 // UsePasskey writes a passkey's record and when it was used, and reports
 // whether it is still there.
-func (tx *Tx) UsePasskey(ctx context.Context, k *Passkey) (bool, error) {
-	n, err := tx.db.Exec(ctx, usePasskey, k.Record, int64(k.UsedAt), k.Person[:], k.ID[:])
+func UsePasskey(ctx context.Context, tx *store.Tx, k *Passkey) (bool, error) {
+	n, err := tx.DB().Exec(ctx, usePasskey, k.Record, int64(k.UsedAt), k.Person[:], k.ID[:])
 	return n == 1, err
 }
 
 // DeletePasskey deletes one passkey and reports whether it was there.
-func (tx *Tx) DeletePasskey(ctx context.Context, person, id till.ID) (bool, error) {
-	n, err := tx.db.Exec(ctx, deletePasskey, person[:], id[:])
+func DeletePasskey(ctx context.Context, tx *store.Tx, person, id till.ID) (bool, error) {
+	n, err := tx.DB().Exec(ctx, deletePasskey, person[:], id[:])
 	return n == 1, err
 }
 
 // DeletePasskeys deletes all passkeys of a person.
-func (tx *Tx) DeletePasskeys(ctx context.Context, person till.ID) error {
-	_, err := tx.db.Exec(ctx, deletePasskeys, person[:])
+func DeletePasskeys(ctx context.Context, tx *store.Tx, person till.ID) error {
+	_, err := tx.DB().Exec(ctx, deletePasskeys, person[:])
 	return err
 }
 
 // SetRecoveryCodes replaces a person's recovery codes, by their hashes.
-func (tx *Tx) SetRecoveryCodes(ctx context.Context, person till.ID, hashes [][32]byte) error {
-	if _, err := tx.db.Exec(ctx, deleteRecoveryCodes, person[:]); err != nil {
+func SetRecoveryCodes(ctx context.Context, tx *store.Tx, person till.ID, hashes [][32]byte) error {
+	if _, err := tx.DB().Exec(ctx, deleteRecoveryCodes, person[:]); err != nil {
 		return err
 	}
 	for _, h := range hashes {
-		if _, err := tx.db.Exec(ctx, insertRecoveryCode, person[:], h[:]); err != nil {
+		if _, err := tx.DB().Exec(ctx, insertRecoveryCode, person[:], h[:]); err != nil {
 			return err
 		}
 	}
@@ -91,7 +92,7 @@ func (tx *Tx) SetRecoveryCodes(ctx context.Context, person till.ID, hashes [][32
 }
 
 // UseRecoveryCode deletes a recovery code and reports whether it was there.
-func (tx *Tx) UseRecoveryCode(ctx context.Context, person till.ID, hash [32]byte) (bool, error) {
-	n, err := tx.db.Exec(ctx, deleteRecoveryCode, person[:], hash[:])
+func UseRecoveryCode(ctx context.Context, tx *store.Tx, person till.ID, hash [32]byte) (bool, error) {
+	n, err := tx.DB().Exec(ctx, deleteRecoveryCode, person[:], hash[:])
 	return n == 1, err
 }

@@ -1,10 +1,11 @@
-package store
+package access
 
 import (
 	"context"
 
 	"till"
 	"till/internal/db"
+	"till/store"
 )
 
 const invitationColumns = `i.token_hash, i.id, i.kind, i.client_id, i.role, i.name, i.login, i.person_id, i.invited_by, i.created_at, i.expires_at, i.spent_at, i.withdrawn_at,
@@ -72,15 +73,15 @@ func scanInvitation(r db.Row) (*Invitation, error) {
 }
 
 // InsertInvitation writes a new invitation.
-func (tx *Tx) InsertInvitation(ctx context.Context, i *Invitation) error {
-	_, err := tx.db.Exec(ctx, insertInvitation, i.TokenHash[:], i.ID[:], i.Kind, i.Client[:], string(i.Role), i.Name, db.OrNull(i.Login), db.OrNull(i.Person),
+func InsertInvitation(ctx context.Context, tx *store.Tx, i *Invitation) error {
+	_, err := tx.DB().Exec(ctx, insertInvitation, i.TokenHash[:], i.ID[:], i.Kind, i.Client[:], string(i.Role), i.Name, db.OrNull(i.Login), db.OrNull(i.Person),
 		i.InvitedBy, int64(i.CreatedAt), int64(i.ExpiresAt))
 	return err
 }
 
-// Invitation returns the invitation of a token, nil if there is none.
-func (tx *Tx) Invitation(ctx context.Context, hash [32]byte) (out *Invitation, err error) {
-	err = tx.db.Query(ctx, selectInvitation, []any{hash[:]}, func(r db.Row) (err error) {
+// InvitationByHash returns the invitation of a token, nil if there is none.
+func InvitationByHash(ctx context.Context, tx *store.Tx, hash [32]byte) (out *Invitation, err error) {
+	err = tx.DB().Query(ctx, selectInvitation, []any{hash[:]}, func(r db.Row) (err error) {
 		out, err = scanInvitation(r)
 		return err
 	})
@@ -89,8 +90,8 @@ func (tx *Tx) Invitation(ctx context.Context, hash [32]byte) (out *Invitation, e
 
 // OpenInvitations returns up to limit invitations of a client that can be
 // spent at now, newest first.
-func (tx *Tx) OpenInvitations(ctx context.Context, client till.ID, now till.Time, limit int) (out []*Invitation, err error) {
-	err = tx.db.Query(ctx, selectOpenInvitations, []any{client[:], int64(now), limit}, func(r db.Row) error {
+func OpenInvitations(ctx context.Context, tx *store.Tx, client till.ID, now till.Time, limit int) (out []*Invitation, err error) {
+	err = tx.DB().Query(ctx, selectOpenInvitations, []any{client[:], int64(now), limit}, func(r db.Row) error {
 		i, err := scanInvitation(r)
 		out = append(out, i)
 		return err
@@ -100,28 +101,28 @@ func (tx *Tx) OpenInvitations(ctx context.Context, client till.ID, now till.Time
 
 // SpendInvitation records who has spent an invitation, and reports whether it
 // could still be spent.
-func (tx *Tx) SpendInvitation(ctx context.Context, hash [32]byte, person till.ID, now till.Time) (bool, error) {
-	n, err := tx.db.Exec(ctx, spendInvitation, int64(now), person[:], hash[:], int64(now))
+func SpendInvitation(ctx context.Context, tx *store.Tx, hash [32]byte, person till.ID, now till.Time) (bool, error) {
+	n, err := tx.DB().Exec(ctx, spendInvitation, int64(now), person[:], hash[:], int64(now))
 	return n == 1, err
 }
 
 // WithdrawInvitation ends an open invitation and reports whether there was
 // one.
-func (tx *Tx) WithdrawInvitation(ctx context.Context, client, id till.ID, now till.Time) (bool, error) {
-	n, err := tx.db.Exec(ctx, withdrawInvitation, int64(now), client[:], id[:])
+func WithdrawInvitation(ctx context.Context, tx *store.Tx, client, id till.ID, now till.Time) (bool, error) {
+	n, err := tx.DB().Exec(ctx, withdrawInvitation, int64(now), client[:], id[:])
 	return n == 1, err
 }
 
 // WithdrawResets ends the open links that let a person back in.
-func (tx *Tx) WithdrawResets(ctx context.Context, person till.ID, now till.Time) error {
-	_, err := tx.db.Exec(ctx, withdrawResets, int64(now), person[:])
+func WithdrawResets(ctx context.Context, tx *store.Tx, person till.ID, now till.Time) error {
+	_, err := tx.DB().Exec(ctx, withdrawResets, int64(now), person[:])
 	return err
 }
 
 // OpenReset returns the newest link that lets a person back in and can be
 // spent at now, with its maker and times; nil if there is none.
-func (tx *Tx) OpenReset(ctx context.Context, person till.ID, now till.Time) (out *Invitation, err error) {
-	err = tx.db.Query(ctx, selectOpenReset, []any{person[:], int64(now)}, func(r db.Row) error {
+func OpenReset(ctx context.Context, tx *store.Tx, person till.ID, now till.Time) (out *Invitation, err error) {
+	err = tx.DB().Query(ctx, selectOpenReset, []any{person[:], int64(now)}, func(r db.Row) error {
 		out = &Invitation{Kind: "reset", Person: person}
 		return r.Scan(db.ID(&out.ID), db.ID(&out.Client), &out.InvitedBy, &out.CreatedAt, &out.ExpiresAt)
 	})
@@ -129,7 +130,7 @@ func (tx *Tx) OpenReset(ctx context.Context, person till.ID, now till.Time) (out
 }
 
 // DeleteInvitations deletes those that expired before a moment.
-func (tx *Tx) DeleteInvitations(ctx context.Context, before till.Time) error {
-	_, err := tx.db.Exec(ctx, deleteInvitations, int64(before))
+func DeleteInvitations(ctx context.Context, tx *store.Tx, before till.Time) error {
+	_, err := tx.DB().Exec(ctx, deleteInvitations, int64(before))
 	return err
 }

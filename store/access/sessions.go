@@ -1,4 +1,4 @@
-package store
+package access
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"till"
 	"till/internal/db"
+	"till/store"
 )
 
 const sessionColumns = `s.token_hash, s.id, s.person_id, s.started_at, s.seen_at, s.expires_at, s.idle, s.proved_at, s.device, s.address`
@@ -97,18 +98,18 @@ func (s *Session) dest(hash *[]byte) []any {
 }
 
 // InsertSession writes a new session.
-func (tx *Tx) InsertSession(ctx context.Context, s *Session) error {
-	_, err := tx.db.Exec(ctx, insertSession, s.TokenHash[:], s.ID[:], s.Person[:], int64(s.StartedAt), int64(s.SeenAt), int64(s.ExpiresAt),
+func InsertSession(ctx context.Context, tx *store.Tx, s *Session) error {
+	_, err := tx.DB().Exec(ctx, insertSession, s.TokenHash[:], s.ID[:], s.Person[:], int64(s.StartedAt), int64(s.SeenAt), int64(s.ExpiresAt),
 		s.Idle.Microseconds(), db.OrNull(s.ProvedAt), s.Device, s.Address)
 	return err
 }
 
-// Session returns the session of a token with its person and the person's
+// SessionByHash returns the session of a token with its person and the person's
 // roles, in one round trip; nil if there is none. strict is as in Memberships.
-func (tx *Tx) Session(ctx context.Context, hash [32]byte) (s *Session, p *Person, of []till.Membership, strict bool, err error) {
+func SessionByHash(ctx context.Context, tx *store.Tx, hash [32]byte) (s *Session, p *Person, of []till.Membership, strict bool, err error) {
 	found := &Session{TokenHash: hash}
 	person := &Person{}
-	err = tx.send(ctx,
+	err = tx.DB().SendAll(ctx,
 		db.Statement{SQL: selectSession, Rows: [][]any{{hash[:]}}, Scan: func(_ int, r db.Row) error {
 			var same []byte
 			s, p = found, person
@@ -127,8 +128,8 @@ func (tx *Tx) Session(ctx context.Context, hash [32]byte) (s *Session, p *Person
 
 // SessionsOf returns up to limit sessions of a person that go on at now, newest
 // first.
-func (tx *Tx) SessionsOf(ctx context.Context, person till.ID, now till.Time, limit int) (out []*Session, err error) {
-	err = tx.db.Query(ctx, selectSessionsOf, []any{person[:], int64(now), int64(now), limit}, func(r db.Row) error {
+func SessionsOf(ctx context.Context, tx *store.Tx, person till.ID, now till.Time, limit int) (out []*Session, err error) {
+	err = tx.DB().Query(ctx, selectSessionsOf, []any{person[:], int64(now), int64(now), limit}, func(r db.Row) error {
 		s := &Session{}
 		var hash []byte
 		err := r.Scan(s.dest(&hash)...)
@@ -140,47 +141,47 @@ func (tx *Tx) SessionsOf(ctx context.Context, person till.ID, now till.Time, lim
 }
 
 // TouchSession records when a session was last used, and its person seen.
-func (tx *Tx) TouchSession(ctx context.Context, s *Session) error {
-	if _, err := tx.db.Exec(ctx, touchSession, int64(s.SeenAt), s.Address, s.TokenHash[:], int64(s.SeenAt)); err != nil {
+func TouchSession(ctx context.Context, tx *store.Tx, s *Session) error {
+	if _, err := tx.DB().Exec(ctx, touchSession, int64(s.SeenAt), s.Address, s.TokenHash[:], int64(s.SeenAt)); err != nil {
 		return err
 	}
-	_, err := tx.db.Exec(ctx, touchPerson, int64(s.SeenAt), s.Person[:], int64(s.SeenAt))
+	_, err := tx.DB().Exec(ctx, touchPerson, int64(s.SeenAt), s.Person[:], int64(s.SeenAt))
 	return err
 }
 
 // ReplaceSession lets a session go on under another token, and reports whether
 // it was still there.
-func (tx *Tx) ReplaceSession(ctx context.Context, old [32]byte, s *Session) (bool, error) {
-	n, err := tx.db.Exec(ctx, replaceSession, s.TokenHash[:], int64(s.SeenAt), int64(s.ExpiresAt), s.Idle.Microseconds(), db.OrNull(s.ProvedAt), s.Address, old[:])
+func ReplaceSession(ctx context.Context, tx *store.Tx, old [32]byte, s *Session) (bool, error) {
+	n, err := tx.DB().Exec(ctx, replaceSession, s.TokenHash[:], int64(s.SeenAt), int64(s.ExpiresAt), s.Idle.Microseconds(), db.OrNull(s.ProvedAt), s.Address, old[:])
 	return n == 1, err
 }
 
 // DeleteSession ends one session of a person and reports whether there was
 // one.
-func (tx *Tx) DeleteSession(ctx context.Context, person, id till.ID) (bool, error) {
-	n, err := tx.db.Exec(ctx, deleteSession, person[:], id[:])
+func DeleteSession(ctx context.Context, tx *store.Tx, person, id till.ID) (bool, error) {
+	n, err := tx.DB().Exec(ctx, deleteSession, person[:], id[:])
 	return n == 1, err
 }
 
 // DeleteSessions ends all sessions of a person but one; the zero id keeps none.
-func (tx *Tx) DeleteSessions(ctx context.Context, person, keep till.ID) (n int64, err error) {
-	return tx.db.Exec(ctx, deleteSessionsOf, person[:], keep[:])
+func DeleteSessions(ctx context.Context, tx *store.Tx, person, keep till.ID) (n int64, err error) {
+	return tx.DB().Exec(ctx, deleteSessionsOf, person[:], keep[:])
 }
 
 // KeepSessions ends the oldest sessions of a person beyond a number.
-func (tx *Tx) KeepSessions(ctx context.Context, person till.ID, n int) error {
-	_, err := tx.db.Exec(ctx, deleteOldestSessions, person[:], n)
+func KeepSessions(ctx context.Context, tx *store.Tx, person till.ID, n int) error {
+	_, err := tx.DB().Exec(ctx, deleteOldestSessions, person[:], n)
 	return err
 }
 
 // EndAllAccess ends every session and every open link: of an older database
 // nobody knows which of them had been ended, and after a change of the
 // installation's secret nobody knows who had the one before.
-func (tx *Tx) EndAllAccess(ctx context.Context) error {
-	if _, err := tx.db.Exec(ctx, deleteAllSessions, int64(0)); err != nil {
+func EndAllAccess(ctx context.Context, tx *store.Tx) error {
+	if _, err := tx.DB().Exec(ctx, deleteAllSessions, int64(0)); err != nil {
 		return err
 	}
-	_, err := tx.db.Exec(ctx, withdrawAll, int64(tx.Now()))
+	_, err := tx.DB().Exec(ctx, withdrawAll, int64(tx.Now()))
 	return err
 }
 
@@ -193,59 +194,59 @@ type Guesses struct {
 
 // LockGuesses returns the count of a name and locks it until the commit; a
 // count of 0 if there was none.
-func (tx *Tx) LockGuesses(ctx context.Context, name [32]byte, now till.Time) (g Guesses, err error) {
-	if _, err := tx.db.Exec(ctx, lockGuesses, name[:], int64(now), int64(now)); err != nil {
+func LockGuesses(ctx context.Context, tx *store.Tx, name [32]byte, now till.Time) (g Guesses, err error) {
+	if _, err := tx.DB().Exec(ctx, lockGuesses, name[:], int64(now), int64(now)); err != nil {
 		return g, err
 	}
-	_, err = tx.db.QueryRow(ctx, selectGuesses, []any{name[:]}, &g.Count, &g.Since, &g.LastAt)
+	_, err = tx.DB().QueryRow(ctx, selectGuesses, []any{name[:]}, &g.Count, &g.Since, &g.LastAt)
 	return g, err
 }
 
-// Guesses reads a count without locking it; the zero count if there is none.
-func (tx *Tx) Guesses(ctx context.Context, name [32]byte) (g Guesses, err error) {
-	_, err = tx.db.QueryRow(ctx, selectGuesses, []any{name[:]}, &g.Count, &g.Since, &g.LastAt)
+// ReadGuesses reads a count without locking it; the zero count if there is none.
+func ReadGuesses(ctx context.Context, tx *store.Tx, name [32]byte) (g Guesses, err error) {
+	_, err = tx.DB().QueryRow(ctx, selectGuesses, []any{name[:]}, &g.Count, &g.Since, &g.LastAt)
 	return g, err
 }
 
 // SaveGuesses writes a count that LockGuesses has locked.
-func (tx *Tx) SaveGuesses(ctx context.Context, name [32]byte, g Guesses) error {
-	_, err := tx.db.Exec(ctx, updateGuesses, g.Count, int64(g.Since), int64(g.LastAt), name[:])
+func SaveGuesses(ctx context.Context, tx *store.Tx, name [32]byte, g Guesses) error {
+	_, err := tx.DB().Exec(ctx, updateGuesses, g.Count, int64(g.Since), int64(g.LastAt), name[:])
 	return err
 }
 
 // ForgiveGuess takes one off a count.
-func (tx *Tx) ForgiveGuess(ctx context.Context, name [32]byte) error {
-	_, err := tx.db.Exec(ctx, forgiveGuess, name[:])
+func ForgiveGuess(ctx context.Context, tx *store.Tx, name [32]byte) error {
+	_, err := tx.DB().Exec(ctx, forgiveGuess, name[:])
 	return err
 }
 
 // ForgetGuesses ends a count.
-func (tx *Tx) ForgetGuesses(ctx context.Context, name [32]byte) error {
-	_, err := tx.db.Exec(ctx, deleteGuesses, name[:])
+func ForgetGuesses(ctx context.Context, tx *store.Tx, name [32]byte) error {
+	_, err := tx.DB().Exec(ctx, deleteGuesses, name[:])
 	return err
 }
 
 // UseOnce records that something was used, for as long as it could be used
 // again, and reports whether it is the first time.
-func (tx *Tx) UseOnce(ctx context.Context, hash [32]byte, until till.Time) (bool, error) {
-	n, err := tx.db.Exec(ctx, insertUsedOnce, hash[:], int64(until))
+func UseOnce(ctx context.Context, tx *store.Tx, hash [32]byte, until till.Time) (bool, error) {
+	n, err := tx.DB().Exec(ctx, insertUsedOnce, hash[:], int64(until))
 	return n == 1, err
 }
 
 // Used reports whether UseOnce has recorded something.
-func (tx *Tx) Used(ctx context.Context, hash [32]byte) (bool, error) {
+func Used(ctx context.Context, tx *store.Tx, hash [32]byte) (bool, error) {
 	var until till.Time
-	return tx.db.QueryRow(ctx, selectUsedOnce, []any{hash[:]}, &until)
+	return tx.DB().QueryRow(ctx, selectUsedOnce, []any{hash[:]}, &until)
 }
 
 // DeleteExpiredAccess deletes the sessions, counts and marks that a moment has
 // left behind.
-func (tx *Tx) DeleteExpiredAccess(ctx context.Context, now, guessesBefore till.Time) error {
+func DeleteExpiredAccess(ctx context.Context, tx *store.Tx, now, guessesBefore till.Time) error {
 	for _, d := range []struct {
 		sql    *db.SQL
 		before till.Time
 	}{{deleteExpiredSessions, now}, {deleteUsedOnce, now}, {deleteOldGuesses, guessesBefore}} {
-		if _, err := tx.db.Exec(ctx, d.sql, int64(d.before)); err != nil {
+		if _, err := tx.DB().Exec(ctx, d.sql, int64(d.before)); err != nil {
 			return err
 		}
 	}

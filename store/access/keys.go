@@ -1,4 +1,4 @@
-package store
+package access
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"till"
 	"till/internal/db"
+	"till/store"
 )
 
 const keyColumns = `client_id, key_id, name, scopes, secret_hash, created_at, expires_at, revoked_at, last_used_at, exposed_at, made_by, replaces`
@@ -64,30 +65,30 @@ func scanKey(r db.Row) (*till.Key, error) {
 }
 
 // InsertKey writes a new key and its entry in the global lookup.
-func (tx *Tx) InsertKey(ctx context.Context, k *till.Key) error {
+func InsertKey(ctx context.Context, tx *store.Tx, k *till.Key) error {
 	scopes := make([]string, len(k.Scopes))
 	for i, s := range k.Scopes {
 		scopes[i] = string(s)
 	}
-	if _, err := tx.db.Exec(ctx, insertKey, k.ClientID[:], k.ID, db.OrNull(k.Name), strings.Join(scopes, " "), k.SecretHash[:], int64(k.CreatedAt), db.OrNull(k.ExpiresAt),
+	if _, err := tx.DB().Exec(ctx, insertKey, k.ClientID[:], k.ID, db.OrNull(k.Name), strings.Join(scopes, " "), k.SecretHash[:], int64(k.CreatedAt), db.OrNull(k.ExpiresAt),
 		db.OrNull(k.MadeBy), db.OrNull(k.Replaces)); err != nil {
 		return err
 	}
-	_, err := tx.db.Exec(ctx, insertKeyOwner, k.ID, k.ClientID[:])
+	_, err := tx.DB().Exec(ctx, insertKeyOwner, k.ID, k.ClientID[:])
 	return err
 }
 
 // KeyOwner returns the client that a key id belongs to; false if none.
-func (tx *Tx) KeyOwner(ctx context.Context, keyID string) (till.ID, bool, error) {
+func KeyOwner(ctx context.Context, tx *store.Tx, keyID string) (till.ID, bool, error) {
 	var id till.ID
-	found, err := tx.db.QueryRow(ctx, selectKeyOwner, []any{keyID}, db.ID(&id))
+	found, err := tx.DB().QueryRow(ctx, selectKeyOwner, []any{keyID}, db.ID(&id))
 	return id, found, err
 }
 
 // Key returns one key of a client. It returns CodeKeyNotFound if there is none.
-func (tx *Tx) Key(ctx context.Context, client till.ID, keyID string) (*till.Key, error) {
+func Key(ctx context.Context, tx *store.Tx, client till.ID, keyID string) (*till.Key, error) {
 	var k *till.Key
-	err := tx.db.Query(ctx, selectKey, []any{client[:], keyID},
+	err := tx.DB().Query(ctx, selectKey, []any{client[:], keyID},
 		func(r db.Row) (err error) { k, err = scanKey(r); return err })
 	if err == nil && k == nil {
 		err = till.Errorf(till.CodeKeyNotFound, "there is no such key")
@@ -96,12 +97,12 @@ func (tx *Tx) Key(ctx context.Context, client till.ID, keyID string) (*till.Key,
 }
 
 // Keys returns up to limit keys of a client, newest first.
-func (tx *Tx) Keys(ctx context.Context, client till.ID, limit int) ([]*till.Key, error) {
-	return tx.keys(ctx, selectKeys, client[:], limit)
+func Keys(ctx context.Context, tx *store.Tx, client till.ID, limit int) ([]*till.Key, error) {
+	return keys(ctx, tx, selectKeys, client[:], limit)
 }
 
-func (tx *Tx) keys(ctx context.Context, q *db.SQL, args ...any) (out []*till.Key, err error) {
-	err = tx.db.Query(ctx, q, args, func(r db.Row) error {
+func keys(ctx context.Context, tx *store.Tx, q *db.SQL, args ...any) (out []*till.Key, err error) {
+	err = tx.DB().Query(ctx, q, args, func(r db.Row) error {
 		k, err := scanKey(r)
 		out = append(out, k)
 		return err
@@ -113,39 +114,39 @@ func (tx *Tx) keys(ctx context.Context, q *db.SQL, args ...any) (out []*till.Key
 // of its keys, oldest first. Keys between them may have ended. It returns all of
 // them, or only those that were made with the key or with a key made so. Then keys
 // that replaced it are left out.
-func (tx *Tx) Descendants(ctx context.Context, client till.ID, keyID string, all bool) ([]*till.Key, error) {
+func Descendants(ctx context.Context, tx *store.Tx, client till.ID, keyID string, all bool) ([]*till.Key, error) {
 	q := selectMadeBy
 	if all {
 		q = selectDescendants
 	}
-	return tx.keys(ctx, q, client[:], int64(tx.Now()), keyID)
+	return keys(ctx, tx, q, client[:], int64(tx.Now()), keyID)
 }
 
 // Successors returns the keys that took the place of one and open something at
 // now.
-func (tx *Tx) Successors(ctx context.Context, client till.ID, keyID string) ([]*till.Key, error) {
-	return tx.keys(ctx, selectSuccessors, client[:], int64(tx.Now()), keyID)
+func Successors(ctx context.Context, tx *store.Tx, client till.ID, keyID string) ([]*till.Key, error) {
+	return keys(ctx, tx, selectSuccessors, client[:], int64(tx.Now()), keyID)
 }
 
 // CountActiveKeys returns how many keys of a client open something at now.
-func (tx *Tx) CountActiveKeys(ctx context.Context, client till.ID) (n int, err error) {
-	_, err = tx.db.QueryRow(ctx, countActiveKeys,
+func CountActiveKeys(ctx context.Context, tx *store.Tx, client till.ID) (n int, err error) {
+	_, err = tx.DB().QueryRow(ctx, countActiveKeys,
 		[]any{client[:], int64(tx.Now())}, &n)
 	return n, err
 }
 
 // UpdateKey writes what may change of a key: its expiry, its revocation, and
 // when it was last used or seen in a URL.
-func (tx *Tx) UpdateKey(ctx context.Context, k *till.Key) error {
-	_, err := tx.db.Exec(ctx, updateKey,
+func UpdateKey(ctx context.Context, tx *store.Tx, k *till.Key) error {
+	_, err := tx.DB().Exec(ctx, updateKey,
 		db.OrNull(k.ExpiresAt), db.OrNull(k.RevokedAt), db.OrNull(k.LastUsedAt), db.OrNull(k.ExposedAt), k.ClientID[:], k.ID)
 	return err
 }
 
 // TouchKeys records when keys were last used; a later time is kept.
-func (tx *Tx) TouchKeys(ctx context.Context, used map[string]till.Key) error {
+func TouchKeys(ctx context.Context, tx *store.Tx, used map[string]till.Key) error {
 	for _, k := range used {
-		if _, err := tx.db.Exec(ctx, touchKeys,
+		if _, err := tx.DB().Exec(ctx, touchKeys,
 			int64(k.LastUsedAt), k.ClientID[:], k.ID, int64(k.LastUsedAt)); err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package store
+package access
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"till"
 	"till/internal/db"
+	"till/store"
 )
 
 const personColumns = `p.person_id, p.login, p.name, p.language, p.zone, p.theme, p.no_keys, p.created_at, p.disabled_at, p.seen_at,
@@ -108,25 +109,25 @@ func (p *Person) complete() { p.HasPassword, p.HasTOTP = p.Password != "", len(p
 
 // InsertPerson writes a new person. It returns ErrConstraint if the login is
 // taken.
-func (tx *Tx) InsertPerson(ctx context.Context, p *Person) error {
-	_, err := tx.db.Exec(ctx, insertPerson, p.ID[:], p.Login, p.Name, p.Language, db.OrNull(p.Zone), db.OrNull(p.Theme), p.NoKeys,
+func InsertPerson(ctx context.Context, tx *store.Tx, p *Person) error {
+	_, err := tx.DB().Exec(ctx, insertPerson, p.ID[:], p.Login, p.Name, p.Language, db.OrNull(p.Zone), db.OrNull(p.Theme), p.NoKeys,
 		int64(p.CreatedAt), db.OrNull(p.Password))
 	return err
 }
 
-// Person returns one person, nil if there is none.
-func (tx *Tx) Person(ctx context.Context, id till.ID) (*Person, error) {
-	return tx.person(ctx, selectPerson, id[:])
+// PersonByID returns one person, nil if there is none.
+func PersonByID(ctx context.Context, tx *store.Tx, id till.ID) (*Person, error) {
+	return person(ctx, tx, selectPerson, id[:])
 }
 
 // PersonByLogin returns the person with a login, nil if there is none.
-func (tx *Tx) PersonByLogin(ctx context.Context, login string) (*Person, error) {
-	return tx.person(ctx, selectPersonByLogin, login)
+func PersonByLogin(ctx context.Context, tx *store.Tx, login string) (*Person, error) {
+	return person(ctx, tx, selectPersonByLogin, login)
 }
 
-func (tx *Tx) person(ctx context.Context, q *db.SQL, key any) (*Person, error) {
+func person(ctx context.Context, tx *store.Tx, q *db.SQL, key any) (*Person, error) {
 	p := &Person{}
-	found, err := tx.db.QueryRow(ctx, q, []any{key}, p.dest()...)
+	found, err := tx.DB().QueryRow(ctx, q, []any{key}, p.dest()...)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -135,8 +136,8 @@ func (tx *Tx) person(ctx context.Context, q *db.SQL, key any) (*Person, error) {
 }
 
 // People returns up to limit people whose id is beyond after, by id.
-func (tx *Tx) People(ctx context.Context, after till.ID, limit int) (out []*till.Person, err error) {
-	err = tx.db.Query(ctx, selectPeople, []any{after[:], limit}, func(r db.Row) error {
+func People(ctx context.Context, tx *store.Tx, after till.ID, limit int) (out []*till.Person, err error) {
+	err = tx.DB().Query(ctx, selectPeople, []any{after[:], limit}, func(r db.Row) error {
 		p := &Person{}
 		err := r.Scan(p.dest()...)
 		p.complete()
@@ -148,67 +149,67 @@ func (tx *Tx) People(ctx context.Context, after till.ID, limit int) (out []*till
 
 // LockPerson locks a person's row until the commit: one change of what they
 // sign in with at a time.
-func (tx *Tx) LockPerson(ctx context.Context, id till.ID) (found bool, err error) {
+func LockPerson(ctx context.Context, tx *store.Tx, id till.ID) (found bool, err error) {
 	var locked till.ID
-	return tx.db.QueryRow(ctx, lockPerson, []any{id[:]}, db.ID(&locked))
+	return tx.DB().QueryRow(ctx, lockPerson, []any{id[:]}, db.ID(&locked))
 }
 
 // AnyPerson reports whether somebody may sign in.
-func (tx *Tx) AnyPerson(ctx context.Context) (bool, error) {
+func AnyPerson(ctx context.Context, tx *store.Tx) (bool, error) {
 	var one int64
-	return tx.db.QueryRow(ctx, selectAnyPerson, []any{}, &one)
+	return tx.DB().QueryRow(ctx, selectAnyPerson, []any{}, &one)
 }
 
 // UpdateProfile writes what people change about themselves.
-func (tx *Tx) UpdateProfile(ctx context.Context, p *till.Person) error {
-	_, err := tx.db.Exec(ctx, updateProfile, p.Name, p.Language, db.OrNull(p.Zone), db.OrNull(p.Theme), p.NoKeys, p.ID[:])
+func UpdateProfile(ctx context.Context, tx *store.Tx, p *till.Person) error {
+	_, err := tx.DB().Exec(ctx, updateProfile, p.Name, p.Language, db.OrNull(p.Zone), db.OrNull(p.Theme), p.NoKeys, p.ID[:])
 	return err
 }
 
 // SetPassword writes a person's password, as PHC text; "" removes it.
-func (tx *Tx) SetPassword(ctx context.Context, person till.ID, password string) error {
-	_, err := tx.db.Exec(ctx, updatePassword, db.OrNull(password), person[:])
+func SetPassword(ctx context.Context, tx *store.Tx, person till.ID, password string) error {
+	_, err := tx.DB().Exec(ctx, updatePassword, db.OrNull(password), person[:])
 	return err
 }
 
 // SetTOTP writes a person's encrypted TOTP secret and the step whose code was
 // used; nil removes it.
-func (tx *Tx) SetTOTP(ctx context.Context, person till.ID, sealed []byte, step int64) error {
-	_, err := tx.db.Exec(ctx, updateTOTP, db.BytesOrNull(sealed), step, person[:])
+func SetTOTP(ctx context.Context, tx *store.Tx, person till.ID, sealed []byte, step int64) error {
+	_, err := tx.DB().Exec(ctx, updateTOTP, db.BytesOrNull(sealed), step, person[:])
 	return err
 }
 
 // UseTOTPStep records that the code of a step was used, and reports whether it
 // is later than the last.
-func (tx *Tx) UseTOTPStep(ctx context.Context, person till.ID, step int64) (bool, error) {
-	n, err := tx.db.Exec(ctx, useTOTPStep, step, person[:], step)
+func UseTOTPStep(ctx context.Context, tx *store.Tx, person till.ID, step int64) (bool, error) {
+	n, err := tx.DB().Exec(ctx, useTOTPStep, step, person[:], step)
 	return n == 1, err
 }
 
 // SetDisabled keeps a person out since a moment, or lets them in if it is
 // zero.
-func (tx *Tx) SetDisabled(ctx context.Context, person till.ID, since till.Time) error {
-	_, err := tx.db.Exec(ctx, updateDisabled, db.OrNull(since), person[:])
+func SetDisabled(ctx context.Context, tx *store.Tx, person till.ID, since till.Time) error {
+	_, err := tx.DB().Exec(ctx, updateDisabled, db.OrNull(since), person[:])
 	return err
 }
 
 // SetMembership gives a person a role with a client, in place of the one they
 // had.
-func (tx *Tx) SetMembership(ctx context.Context, m *till.Membership) error {
-	_, err := tx.db.Exec(ctx, upsertMembership, m.Client[:], m.Person[:], string(m.Role), int64(m.GrantedAt), m.GrantedBy)
+func SetMembership(ctx context.Context, tx *store.Tx, m *till.Membership) error {
+	_, err := tx.DB().Exec(ctx, upsertMembership, m.Client[:], m.Person[:], string(m.Role), int64(m.GrantedAt), m.GrantedBy)
 	return err
 }
 
 // DeleteMembership deletes a person's role with a client.
-func (tx *Tx) DeleteMembership(ctx context.Context, client, person till.ID) error {
-	_, err := tx.db.Exec(ctx, deleteMembership, client[:], person[:])
+func DeleteMembership(ctx context.Context, tx *store.Tx, client, person till.ID) error {
+	_, err := tx.DB().Exec(ctx, deleteMembership, client[:], person[:])
 	return err
 }
 
 // Memberships returns a person's roles, by client: the installation first. strict
 // says whether one of the clients asks all its people for a second factor.
-func (tx *Tx) Memberships(ctx context.Context, person till.ID) (out []till.Membership, strict bool, err error) {
-	err = tx.db.Query(ctx, selectMemberships, []any{person[:]}, func(r db.Row) error {
+func Memberships(ctx context.Context, tx *store.Tx, person till.ID) (out []till.Membership, strict bool, err error) {
+	err = tx.DB().Query(ctx, selectMemberships, []any{person[:]}, func(r db.Row) error {
 		m := till.Membership{Person: person}
 		var asks bool
 		err := r.Scan(db.ID(&m.Client), db.Text(&m.Role), &m.GrantedAt, &m.GrantedBy, db.Bool(&asks))
@@ -226,8 +227,8 @@ type Colleague struct {
 }
 
 // Colleagues returns up to limit people of a client, by name.
-func (tx *Tx) Colleagues(ctx context.Context, client till.ID, now till.Time, limit int) (out []*Colleague, err error) {
-	err = tx.db.Query(ctx, selectColleagues, []any{int64(now), int64(now), client[:], limit}, func(r db.Row) error {
+func Colleagues(ctx context.Context, tx *store.Tx, client till.ID, now till.Time, limit int) (out []*Colleague, err error) {
+	err = tx.DB().Query(ctx, selectColleagues, []any{int64(now), int64(now), client[:], limit}, func(r db.Row) error {
 		p, c := &Person{}, &Colleague{}
 		err := r.Scan(append(p.dest(), db.Text(&c.Role), db.Int(&c.Sessions))...)
 		p.complete()
@@ -239,14 +240,14 @@ func (tx *Tx) Colleagues(ctx context.Context, client till.ID, now till.Time, lim
 }
 
 // CountColleagues returns how many people a client has.
-func (tx *Tx) CountColleagues(ctx context.Context, client till.ID) (n int, err error) {
-	_, err = tx.db.QueryRow(ctx, countColleagues, []any{client[:]}, &n)
+func CountColleagues(ctx context.Context, tx *store.Tx, client till.ID) (n int, err error) {
+	_, err = tx.DB().QueryRow(ctx, countColleagues, []any{client[:]}, &n)
 	return n, err
 }
 
 // ClientsOf returns up to limit clients that a person has a role with, by name.
-func (tx *Tx) ClientsOf(ctx context.Context, person till.ID, limit int) (out []*till.Client, err error) {
-	err = tx.db.Query(ctx, selectClientsOf, []any{person[:], limit}, func(r db.Row) error {
+func ClientsOf(ctx context.Context, tx *store.Tx, person till.ID, limit int) (out []*till.Client, err error) {
+	err = tx.DB().Query(ctx, selectClientsOf, []any{person[:], limit}, func(r db.Row) error {
 		c := &till.Client{}
 		err := r.Scan(db.ID(&c.ID), &c.Name, &c.Mode, db.Bool(&c.Suspended), &c.CreatedAt)
 		out = append(out, c)
@@ -256,21 +257,21 @@ func (tx *Tx) ClientsOf(ctx context.Context, person till.ID, limit int) (out []*
 }
 
 // FactorRule reports whether a client asks all its people for a second factor.
-func (tx *Tx) FactorRule(ctx context.Context, client till.ID) (required bool, err error) {
-	_, err = tx.db.QueryRow(ctx, selectAccessRule, []any{client[:]}, db.Bool(&required))
+func FactorRule(ctx context.Context, tx *store.Tx, client till.ID) (required bool, err error) {
+	_, err = tx.DB().QueryRow(ctx, selectAccessRule, []any{client[:]}, db.Bool(&required))
 	return required, err
 }
 
 // SetFactorRule sets FactorRule.
-func (tx *Tx) SetFactorRule(ctx context.Context, client till.ID, required bool) error {
-	_, err := tx.db.Exec(ctx, upsertAccessRule, client[:], required)
+func SetFactorRule(ctx context.Context, tx *store.Tx, client till.ID, required bool) error {
+	_, err := tx.DB().Exec(ctx, upsertAccessRule, client[:], required)
 	return err
 }
 
 // InsertLook records that one of the installation's staff viewed a client on the
 // day of UTC that a moment is in, and reports whether it is the first time.
-func (tx *Tx) InsertLook(ctx context.Context, client, person till.ID, at till.Time) (bool, error) {
+func InsertLook(ctx context.Context, tx *store.Tx, client, person till.ID, at till.Time) (bool, error) {
 	day := int64(at) / int64(24*time.Hour/time.Microsecond)
-	n, err := tx.db.Exec(ctx, insertLook, client[:], person[:], day)
+	n, err := tx.DB().Exec(ctx, insertLook, client[:], person[:], day)
 	return n == 1, err
 }
