@@ -29,14 +29,14 @@ func LostAudit(kind till.SubjectKind, row store.Subject, sequence int64, by stri
 
 // The acts of making a lost row again, for the audit log.
 const (
-	actRemakePayment = "payment.remake"
-	actRemakePayout  = "payout.remake"
+	ActRemakePayment = "payment.remake"
+	ActRemakePayout  = "payout.remake"
 )
 
 // RemadeAction returns the audit action of a row that was made again.
 func RemadeAction(kind till.SubjectKind) string {
 	if kind == till.SubjectPayout {
-		return actRemakePayout
+		return ActRemakePayout
 	}
-	return actRemakePayment
+	return ActRemakePayment
 }
