@@ -20,6 +20,7 @@ import (
 	"till/reconcile"
 	"till/store"
 	"till/story"
+	"till/webhook"
 )
 
 // place is a named place of a text.
@@ -108,7 +109,7 @@ func families(t testing.TB) map[string][]string {
 		"group.":    list([]story.Group{story.AboutAll, story.AboutOperator, story.AboutMoney, story.AboutWebhooks, story.AboutPeople}),
 		"delivery.": list([]store.DeliveryStatus{store.DeliveryPending, store.DeliveryDelivered, store.DeliverySuperseded, store.DeliveryExhausted, store.DeliveryDisabled}),
 		"case.": {engine.CaseOverdue, engine.CaseUnknownStatus, engine.CaseMismatch, engine.CaseContradiction, engine.CaseLateMoney, engine.CaseReversed,
-			engine.CaseReceiptReused, engine.CaseHandleReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseHeld, reconcile.CaseStatement},
+			engine.CaseReceiptReused, engine.CaseHandleReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseHeld, reconcile.CaseStatement, store.CaseCredentials, webhook.CaseDisabled, webhook.CaseExhausted},
 		"range.":   {"today", "yesterday", "week", "month", "last_month", "all", "days"},
 		"subject.": list([]till.SubjectKind{till.SubjectPayment, till.SubjectPayout}),
 		"entry.":   {"collection", "late_collection", "collection_reversal", "fee", "payout", "late_payout", "adjustment"},
