@@ -85,7 +85,7 @@
 //
 //	Create        a client requests a payment or payout; Intake accepts it
 //	Claim         take a due step for the time of a lease
-//	Submit        send a subject to the operator, once per reference
+//	Submit        send a subject to the operator
 //	Check         read a subject's state from the operator
 //	Apply         record an answer; the only way a status changes, besides Cancel
 //	Cancel        withdraw a payout that was not sent

@@ -20,7 +20,7 @@ const (
 	Export         Permission = "export"          // CSV with phones masked
 	ExportPhones   Permission = "export.phones"   // CSV with whole phones
 	PayoutsPropose Permission = "payouts.propose" // ask for a payout
-	PayoutsApprove Permission = "payouts.approve" // approve another person's
+	PayoutsApprove Permission = "payouts.approve" // approve another person's: not built yet
 	WebhooksSee    Permission = "webhooks.see"    // endpoints, events, deliveries
 	WebhooksResend Permission = "webhooks.resend" // send events again
 	WebhooksManage Permission = "webhooks.manage" // endpoints and their secrets

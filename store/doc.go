@@ -47,7 +47,7 @@
 //
 // Tallies per (client, method, status) and hour change in the commit that changes what they
 // count. An hour later they are rolled up into counters per hour, day, month and in total
-// (books/rollup.go). A total sums few of both and counts rows only in the first and last
+// (upkeep/rollup.go). A total sums few of both and counts rows only in the first and last
 // hour; a deep offset finds its bucket by them (ADR 0004). The parts of an hour with many
 // rows are counted too (store/hour_parts.go). Tallies and counters also add money up
 // (store/sums.go, ADR 0029). The bytes that test clients store are tallied in the same way;

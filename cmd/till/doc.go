@@ -11,5 +11,6 @@
 // were found, and 2 if the command was used wrongly or could not run. Errors are
 // printed on standard error.
 //
-// Start reading at main.go; then there is one file per command.
+// Start reading at main.go; then there is one file per command;
+// internal/money has those about payments and the books.
 package main
