@@ -69,12 +69,19 @@ func ClosedText(v *shell.Visit, c *store.Case) string {
 	return strings.Trim(who+": "+why, ": ")
 }
 
-// CallText returns what came of a call; an operator's words stand as they were written.
+// CallText returns what came of a call; an operator's words stand as they were written. A
+// resolution without a code names who decided, with their id and the evidence.
 func CallText(v *shell.Visit, a *store.Attempt) string {
-	if a.Why.IsZero() {
-		return a.Detail
+	switch {
+	case !a.Why.IsZero():
+		return inWords(v, a.Why)
+	case a.Kind == store.AttemptResolve:
+		return forHouse(v, a.Detail)
 	}
-	return inWords(v, a.Why)
+	if r := bareReason(a.Detail); !r.IsZero() {
+		return inWords(v, r)
+	}
+	return a.Detail
 }
 
 // Acts of the engine about money.
@@ -99,17 +106,26 @@ func DecidedText(v *shell.Visit, a *store.AuditRow) string {
 	return forHouse(v, a.Detail)
 }
 
-// forHouse returns a stored text that has no code, in English as it is. It may name others:
-// people of the house see it. A merchant's staff sees it only if it is a sentence of ours
-// without values.
+// forHouse returns a stored text that has no code: in words if it is a sentence of ours
+// without values, and else in English as it is, for people of the house alone, because it
+// may name others.
 func forHouse(v *shell.Visit, text string) string {
+	if r := bareReason(text); !r.IsZero() {
+		return inWords(v, r)
+	}
 	if v.Session.MayHouse(people.ClientsLook) {
 		return text
 	}
+	return ""
+}
+
+// bareReason returns the reason without values whose sentence a text is, the zero one if it
+// is none.
+func bareReason(text string) (r till.Reason) {
 	for _, code := range till.ReasonCodes() {
 		if len(code.Places()) == 0 && till.Because(code).String() == text {
-			return text
+			return till.Because(code)
 		}
 	}
-	return ""
+	return r
 }

@@ -82,15 +82,25 @@ func TestUnknownTextsAreForTheHouse(t *testing.T) {
 		t.Errorf("the engine's reason is %q", got)
 	}
 
-	// Rows from before the codes are shown as they are, as far as their sentences name nobody.
-	if got := CaseText(staff, &store.Case{Detail: till.Because(till.ReasonOverdue).String()}); got != "its time is over and the operator has not decided" {
+	// Rows from before the codes are said in words, as far as their sentences name nobody.
+	if got := CaseText(staff, &store.Case{Detail: till.Because(till.ReasonOverdue).String()}); got != inWords(staff, till.Because(till.ReasonOverdue)) || strings.Contains(got, "operator") {
 		t.Errorf("an old case is %q", got)
 	}
 	if got := CaseText(staff, &store.Case{Detail: till.Because(till.ReasonReceiptReused, "payment", "p", "c").String()}); got != "" {
 		t.Errorf("of an old case the merchant reads %q", got)
 	}
-	if got := CallText(staff, &store.Attempt{Detail: "no answer"}); got != "no answer" {
+	if got := CallText(staff, &store.Attempt{Detail: "no answer"}); got == "no answer" || got == "" {
 		t.Errorf("an old call is %q", got)
+	}
+	if got := CallText(staff, &store.Attempt{Detail: "TARGET_NOT_FOUND"}); got != "TARGET_NOT_FOUND" {
+		t.Errorf("an operator's words are %q", got)
+	}
+	resolved := &store.Attempt{Kind: store.AttemptResolve, Detail: "resolved by person:1 Jean, evidence sha256:ab"}
+	if got := CallText(staff, resolved); got != "" {
+		t.Errorf("of an old resolution the merchant reads %q", got)
+	}
+	if got := CallText(house, resolved); got != resolved.Detail {
+		t.Errorf("of an old resolution the house reads %q", got)
 	}
 }
 
