@@ -250,7 +250,7 @@ e2e-tools:
 citus: ## run the suites that keep money on the Citus cluster that TILL_TEST_CITUS_URL names
 	@test -n "$$TILL_TEST_CITUS_URL" || { echo "TILL_TEST_CITUS_URL names no cluster; see docs/guide/growing.md"; exit 1; }
 	$(TEST) -count=1 -p 1 -parallel 4 -timeout 1h ./store ./collect ./payout ./webhook ./books ./reconcile ./recovery ./privacy ./story ./upkeep ./api
-	$(TEST) -count=1 -p 1 -timeout 30m -run '^(TestInstances|TestDoctorOnACluster|TestDistributingWaitsForInstances|TestNodesDie|TestANodeFreezes|TestShardsMove|TestATransactionInDoubtEnds|TestAnInstanceStartsBesideADeadNode|TestADistributionThatIsKilledGoesOn|TestTheReleaseBeforeOnACluster|TestTheSecretIsRotatedUnderLoad)$$' -v ./cmd/till ./server
+	$(TEST) -count=1 -p 1 -timeout 30m -run '^(TestInstances|TestDoctorOnACluster|TestDistributingWaitsForInstances|TestNodesDie|TestANodeFreezes|TestShardsMove|TestATransactionInDoubtEnds|TestAnInstanceStartsBesideADeadNode|TestADistributionThatIsKilledGoesOn|TestTheReleaseBeforeOnACluster|TestTheSecretIsRotatedUnderLoad)$$' -v ./cmd/till ./server ./doctor
 
 .PHONY: race
 race: compiler guide-tools ## run every test with the race detector (half an hour)

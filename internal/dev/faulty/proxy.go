@@ -68,11 +68,11 @@ func New(target string, seed uint64, rules ...Rule) (*Proxy, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
-	return p, p.setRules(rules...)
+	return p, p.SetRules(rules...)
 }
 
-// setRules replaces the rules and resets their counts.
-func (p *Proxy) setRules(rules ...Rule) error {
+// SetRules replaces the rules and resets their counts.
+func (p *Proxy) SetRules(rules ...Rule) error {
 	var fresh []*rule
 	for _, r := range rules {
 		if err := r.Check(); err != nil {
