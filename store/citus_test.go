@@ -81,7 +81,8 @@ var reads = regexp.MustCompile(`^(SELECT|WITH \w+ AS MATERIALIZED \(SELECT)`)
 
 // writesEverywhere are the writes of several shards: what 'till migrate' and the first start
 // of a release fill in.
-var writesEverywhere = map[string]bool{"receipts.fillPaymentReceipts": true, "receipts.fillPayoutReceipts": true, "sums.armFills": true}
+var writesEverywhere = map[string]bool{"receipts.fillPaymentReceipts": true, "receipts.fillPayoutReceipts": true,
+	"receipts.fillPaymentReceiptsOfOperators": true, "receipts.fillPayoutReceiptsOfOperators": true, "sums.armFills": true}
 
 func manyTasks(plan string) bool {
 	return strings.Contains(plan, "Task Count: ") && !strings.Contains(plan, "Task Count: 1\n")

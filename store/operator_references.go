@@ -71,22 +71,21 @@ var verifyReceipts = db.Define(db.SQL{Name: "receipts.verify",
 // is left out; verify finds it. They insert all receipts without a search for
 // missing ones, so there is only one possible plan. Those of aggregators are left
 // out where they are recorded by issuer, which such a version does not run beside.
+// Citus does not plan an INSERT of a SELECT that has a parameter.
 var (
-	fillPaymentReceipts = db.Define(db.SQL{Name: "receipts.fillPaymentReceipts",
-		SQLite: fillFromPayments, Citus: fillFromPayments + countInserted})
-	fillPayoutReceipts = db.Define(db.SQL{Name: "receipts.fillPayoutReceipts",
-		SQLite: fillFromPayouts, Citus: fillFromPayouts + countInserted})
+	fillPaymentReceipts            = fillReceipts("receipts.fillPaymentReceipts", till.SubjectPayment, "")
+	fillPayoutReceipts             = fillReceipts("receipts.fillPayoutReceipts", till.SubjectPayout, "")
+	fillPaymentReceiptsOfOperators = fillReceipts("receipts.fillPaymentReceiptsOfOperators", till.SubjectPayment, " AND NOT "+isAggregated("p"))
+	fillPayoutReceiptsOfOperators  = fillReceipts("receipts.fillPayoutReceiptsOfOperators", till.SubjectPayout, " AND NOT "+isAggregated("p"))
 )
 
-var fillFromPayments = `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
-		SELECT connection, provider_reference, 'payment', client_id, id FROM payments p
-		WHERE provider_reference IS NOT NULL AND (CAST($1 AS BIGINT) = 0 OR NOT ` + isAggregated("p") + `)
+func fillReceipts(name string, kind till.SubjectKind, also string) *db.SQL {
+	text := `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
+		SELECT connection, provider_reference, '` + string(kind) + `', client_id, id FROM ` + string(kind) + `s p
+		WHERE provider_reference IS NOT NULL` + also + `
 		ORDER BY connection, provider_reference, id ON CONFLICT (connection, receipt, kind) DO NOTHING`
-
-var fillFromPayouts = `INSERT INTO operator_receipts (connection, receipt, kind, client_id, subject_id)
-		SELECT connection, provider_reference, 'payout', client_id, id FROM payouts p
-		WHERE provider_reference IS NOT NULL AND (CAST($1 AS BIGINT) = 0 OR NOT ` + isAggregated("p") + `)
-		ORDER BY connection, provider_reference, id ON CONFLICT (connection, receipt, kind) DO NOTHING`
+	return db.Define(db.SQL{Name: name, SQLite: text, Citus: text + countInserted})
+}
 
 // countInserted makes Citus count the rows that were inserted. Without it, it counts those
 // that were tried.
@@ -307,12 +306,12 @@ func (s *Store) FillReceipts(ctx context.Context) (n int64, err error) {
 		if err != nil {
 			return err
 		}
-		leaveOut := 0
+		fills := []*db.SQL{fillPaymentReceipts, fillPayoutReceipts}
 		if byIssuer {
-			leaveOut = 1
+			fills = []*db.SQL{fillPaymentReceiptsOfOperators, fillPayoutReceiptsOfOperators}
 		}
-		for _, fill := range []*db.SQL{fillPaymentReceipts, fillPayoutReceipts} {
-			some, err := tx.db.Exec(ctx, fill, leaveOut)
+		for _, fill := range fills {
+			some, err := tx.db.Exec(ctx, fill)
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 var joinedClient = regexp.MustCompile(`\b\w+\.client_id = \w+\.client_id\b`)
 
 // overAllClients are the reads of verify that are about more than one client.
-var overAllClients = map[string]bool{"verify.selectNextOwner": true, "verify.selectLogLengths": true, "verify.preferIndexes": true}
+var overAllClients = map[string]bool{"verify.selectNextOwner": true, "verify.selectLogLengths": true, "verify.preferIndexes": true, "verify.overdrawnSuspense": true}
 
 // Each slice that verify reads of a client is sent to the client's node alone: it names the
 // client at each table, and joins nothing that is on the coordinator. Otherwise Citus copies
