@@ -84,6 +84,27 @@ var reads = regexp.MustCompile(`^(SELECT|WITH \w+ AS MATERIALIZED \(SELECT)`)
 var writesEverywhere = map[string]bool{"receipts.fillPaymentReceipts": true, "receipts.fillPayoutReceipts": true,
 	"receipts.fillPaymentReceiptsOfOperators": true, "receipts.fillPayoutReceiptsOfOperators": true, "sums.armFills": true}
 
+// Citus plans no INSERT into a table of the coordinator of a SELECT over all clients that has
+// a parameter: 'till migrate' would fail on every distributed database. This runs without a
+// cluster, too.
+func TestWhatFillsInReceiptsHasNoParameter(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for _, q := range db.Statements() {
+		text := q.Text(db.Citus)
+		if !strings.HasPrefix(text, "INSERT INTO operator_receipts") || !writesEverywhere[q.Name] {
+			continue
+		}
+		n++
+		if strings.Contains(text, "$") {
+			t.Errorf("%s has a parameter:\n%s", q.Name, text)
+		}
+	}
+	if n != 4 {
+		t.Errorf("%d such statements", n)
+	}
+}
+
 func manyTasks(plan string) bool {
 	return strings.Contains(plan, "Task Count: ") && !strings.Contains(plan, "Task Count: 1\n")
 }

@@ -71,7 +71,7 @@ var verifyReceipts = db.Define(db.SQL{Name: "receipts.verify",
 // is left out; verify finds it. They insert all receipts without a search for
 // missing ones, so there is only one possible plan. Those of aggregators are left
 // out where they are recorded by issuer, which such a version does not run beside.
-// Citus does not plan an INSERT of a SELECT that has a parameter.
+// They have no parameter: Citus would not plan them.
 var (
 	fillPaymentReceipts            = fillReceipts("receipts.fillPaymentReceipts", till.SubjectPayment, "")
 	fillPayoutReceipts             = fillReceipts("receipts.fillPayoutReceipts", till.SubjectPayout, "")
