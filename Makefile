@@ -38,7 +38,7 @@ cross: ## build the program for every system that it runs on
 test: export TILL_BINARY := $(CURDIR)/.built/till
 test: ## run the Go tests on SQLite and PostgreSQL, and the stories of the console's users in Chromium
 	$(MAKE) --no-print-directory -j2 program servers
-	MAKEFLAGS= $(GO) run ./internal/db/pgtest/withpg $(MAKE) --no-print-directory -j2 go-part e2e-part
+	MAKEFLAGS= $(GO) run ./internal/db/pgtest/withpg -memory $(MAKE) --no-print-directory -j2 go-part e2e-part
 	@echo "passed. 'make check' runs the rest: lint, the SDKs, every page in Chromium, the guides and their programs"
 
 .PHONY: check
@@ -84,11 +84,11 @@ plain-part:
 sdk-part:
 	cd tools && $(GO) run ./crosscheck darwin/arm64 windows/amd64
 	cd sdk/go && $(GO) vet ./... && $(TEST) ./...
-	cd tools && $(TEST) $$($(GO) list ./... | grep -v '^till/tools/conform')
+	cd tools && $(TEST) -count=1 $$($(GO) list ./... | grep -v '^till/tools/conform') # they read files of other modules, which Go's cache does not see
 	cd sdk/python && $(PYTHON) -W ignore::DeprecationWarning -m unittest
 	php sdk/php/tests/run.php
-	cd tools && TILL_SCENARIOS=part $(TEST) -run '^(TestScenarios|TestShop)$$' ./conform
-	cd tools && TILL_SDK=typescript TILL_SCENARIOS=part TILL_ORDERS=200 TILL_KILLS=3 $(TEST) -run '^(TestScenarios|TestShop)$$' ./conform
+	cd tools && TILL_SCENARIOS=part $(TEST) -run '^(TestScenarios|TestShop|TestShopGivesBack)$$' ./conform
+	cd tools && TILL_SDK=typescript TILL_SCENARIOS=part TILL_ORDERS=200 TILL_KILLS=3 $(TEST) -run '^(TestScenarios|TestShop|TestShopGivesBack)$$' ./conform
 	$(MAKE) --no-print-directory sdk-python-part sdk-php-part
 
 # 'make lint' runs all of go vet. A program without tables for debuggers is linked in two
@@ -121,10 +121,10 @@ compiler:
 .PHONY: guide-tools
 guide-tools:
 	@command -v curl >/dev/null 2>&1 && command -v sqlite3 >/dev/null 2>&1 && command -v node >/dev/null 2>&1 && \
-		php -r 'exit(extension_loaded("curl") && extension_loaded("pdo_sqlite") ? 0 : 1);' >/dev/null 2>&1 && command -v python3 >/dev/null 2>&1 && command -v age-keygen >/dev/null 2>&1 || { \
-		echo "installing curl, sqlite3, age, node, php and python3 for the tests of the guides"; \
+		php -r 'exit(extension_loaded("curl") && extension_loaded("pdo_sqlite") ? 0 : 1);' >/dev/null 2>&1 && command -v python3 >/dev/null 2>&1 && python3 -c 'import ensurepip' 2>/dev/null && command -v composer >/dev/null 2>&1 && command -v age-keygen >/dev/null 2>&1 || { \
+		echo "installing curl, sqlite3, age, node, php, composer and python3 for the tests of the guides"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-			curl sqlite3 age $$(command -v node >/dev/null 2>&1 || echo nodejs) php-cli php-curl php-sqlite3 python3; }
+			curl sqlite3 age $$(command -v node >/dev/null 2>&1 || echo nodejs) php-cli php-curl php-sqlite3 composer python3 python3-venv; }
 
 # The TypeScript SDK, built by the compiler that its lock file names, and its tests.
 .PHONY: sdk-typescript
@@ -190,7 +190,7 @@ sdk-python: python-tools ## the same for the SDK of Python alone
 
 .PHONY: sdk-python-part
 sdk-python-part:
-	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_SCENARIOS=part TILL_ORDERS=100 TILL_KILLS=2 $(TEST) -count=1 -run '^(TestScenarios|TestShop)$$' ./conform
+	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_SCENARIOS=part TILL_ORDERS=100 TILL_KILLS=2 $(TEST) -count=1 -run '^(TestScenarios|TestShop|TestShopGivesBack)$$' ./conform
 
 .PHONY: python-tools
 python-tools:
@@ -206,7 +206,7 @@ sdk-php: php-tools ## the same for the SDK of PHP alone
 
 .PHONY: sdk-php-part
 sdk-php-part:
-	cd tools && TILL_SDK=php TILL_SCENARIOS=part TILL_ORDERS=100 TILL_KILLS=2 $(TEST) -count=1 -run '^(TestScenarios|TestShop)$$' ./conform
+	cd tools && TILL_SDK=php TILL_SCENARIOS=part TILL_ORDERS=100 TILL_KILLS=2 $(TEST) -count=1 -run '^(TestScenarios|TestShop|TestShopGivesBack)$$' ./conform
 
 .PHONY: php-tools
 php-tools:
@@ -314,6 +314,7 @@ soak-parts: cross race-part
 	TILL_FLIPS=1500 $(GO) test -count=1 -timeout 10m -run '^TestAFlippedByteInMoneyIsNoticed$$' -v ./books
 	TILL_SCRIPTS=1000 $(GO) test -count=1 -timeout 5m -run '^TestEnginesAnswerAlike$$' -v ./api
 	TILL_OUTAGE=6h TILL_HERD=4000 $(GO) test -count=1 -timeout 10m -run '^(TestSixHoursOfOutage|TestAHerdOfDueStepsIsWorkedOffFairly)$$' -v ./collect
+	TILL_EFFECTS=all $(GO) test -count=1 -timeout 90m -run '^(TestNthEffect|TestMigrationsStopAnywhere)$$' ./sim ./store
 	TILL_PAYOUT_ROUNDS=500 $(GO) test -count=1 -timeout 20m -run '^(TestAWalletIsNeverOverdrawn|TestACancelThatRacesTheSend)$$' -v ./payout
 	TILL_PAYMENTS=2000 TILL_PAYOUTS=500 $(GO) test -count=1 -timeout 20m -run '^TestStorm$$' -v ./cmd/till
 	TILL_OPEN=4000 TILL_FLOOD=10s $(GO) test -count=1 -timeout 10m -run '^TestOneInstanceStaysUnder250MB$$' -v ./cmd/till
@@ -327,13 +328,13 @@ soak-parts: cross race-part
 	TILL_ROLLING=120 $(GO) test -count=1 -timeout 30m -run '^TestRolling$$' -v ./cmd/till
 	TILL_MIGRATE_ROWS=1000000 $(GO) test -count=1 -timeout 30m -run '^TestMigrationsOfManyRows$$' -v ./cmd/till
 	$(MAKE) --no-print-directory reproduce RELEASE_TARGETS=linux/amd64
-	cd tools && TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 30m -run '^TestShop' -v ./conform
+	cd tools && TILL_ORDERS=10000 TILL_KILLS=50 TILL_REFUND_ORDERS=10000 TILL_REFUND_KILLS=25 $(GO) test -count=1 -timeout 30m -run '^TestShop' -v ./conform
 	cd tools && TILL_WEBHOOK_PAYMENTS=5000 TILL_WEBHOOK_KILLS=20 TILL_WEBHOOK_SHOPS=10 $(GO) test -count=1 -timeout 30m -run '^TestWebhooksBetweenKills$$' -v ./conform
 	cd tools && TILL_LIST=100000 $(GO) test -count=1 -timeout 30m -run '^TestLongLists$$' -v ./conform
 	$(MAKE) --no-print-directory sdk-typescript
-	cd tools && TILL_SDK=typescript TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
-	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
-	cd tools && TILL_SDK=php TILL_ORDERS=10000 TILL_KILLS=50 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
+	cd tools && TILL_SDK=typescript TILL_ORDERS=10000 TILL_KILLS=50 TILL_REFUND_ORDERS=10000 TILL_REFUND_KILLS=25 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
+	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_ORDERS=10000 TILL_KILLS=50 TILL_REFUND_ORDERS=10000 TILL_REFUND_KILLS=25 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
+	cd tools && TILL_SDK=php TILL_ORDERS=10000 TILL_KILLS=50 TILL_REFUND_ORDERS=10000 TILL_REFUND_KILLS=25 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
 
 # The release before is the commit or tag in cmd/till/testdata/release-before.txt; it is
 # built from git.
@@ -348,6 +349,11 @@ migration-times: ## say how long each migration since the release before takes o
 .PHONY: fixture
 fixture: ## leave what this release writes in books/testdata: make fixture RELEASE=v1.2.0
 	$(GO) run ./internal/db/pgtest/withpg env TILL_FIXTURE=$(RELEASE) $(GO) test -count=1 -timeout 10m -run '^TestMakeFixture$$' -v ./cmd/till
+
+# After a change of an SDK. tools/sdkpack has a test that nobody forgot it.
+.PHONY: sdk-packages
+sdk-packages: sdk-typescript ## make the packages of the SDKs anew, which the service has at /sdk/
+	cd tools && $(GO) run ./sdkpack
 
 .PHONY: release
 release: ## build what a release consists of into dist/, and sign it with TILL_SIGNING_KEY=FILE

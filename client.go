@@ -54,15 +54,16 @@ const (
 	PaymentsWrite  Scope = "payments:write"
 	PayoutsRead    Scope = "payouts:read"
 	PayoutsWrite   Scope = "payouts:write"
+	RefundsWrite   Scope = "refunds:write"
 	WalletsRead    Scope = "wallets:read"
 	WebhooksManage Scope = "webhooks:manage"
 	KeysManage     Scope = "keys:manage"
 )
 
 // Scopes lists every scope.
-var Scopes = []Scope{PaymentsRead, PaymentsWrite, PayoutsRead, PayoutsWrite, WalletsRead, WebhooksManage, KeysManage}
+var Scopes = []Scope{PaymentsRead, PaymentsWrite, PayoutsRead, PayoutsWrite, RefundsWrite, WalletsRead, WebhooksManage, KeysManage}
 
-// DefaultScopes are those of a key made without naming any: all but the two
+// DefaultScopes are those of a key made without naming any: all but those
 // that move money out or open further doors.
 var DefaultScopes = []Scope{PaymentsRead, PaymentsWrite, PayoutsRead, WalletsRead, WebhooksManage}
 

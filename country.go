@@ -19,6 +19,7 @@ type Country struct {
 	CallingCode string
 	Lengths     []int  // digits of a mobile number, calling code included, ascending
 	Example     string // a mobile number, calling code included
+	Portable    bool   // a number may have moved to another operator; that it is not set proves nothing
 
 	// pattern matches a whole national number. Most countries are never asked
 	// about in one process, so it is compiled when first needed.

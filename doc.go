@@ -9,7 +9,10 @@
 //	Key           what a client's program authenticates with; it has scopes
 //	Payment       money requested from a customer's wallet, and how far that got
 //	Payout        money sent to a recipient's wallet from a client's wallet
+//	Refund        a payout that names the payment it gives back, to who paid it
+//	Road          how a refund's money goes back: as a transfer, or by the operator's refund call
 //	Subject       a payment or a payout, where code serves both; SubjectKind says which
+//	Noun          what clients call a subject: a payment, a payout or a refund
 //	Method        a kind of wallet (mtn_momo), whatever the connection to it
 //	Money         an exact amount in minor units of a currency; never a float
 //	Charge, Tax   what the client says the amount is made of
@@ -77,7 +80,7 @@
 //	Membership    a person's role with one client, or with the installation
 //	Invitation    a link that gives a role, or lets a person back in
 //	Session       a person who is signed in, on one device
-//	Desk payment  a payment that a person asks for at the counter
+//	Counter       where a person asks a customer for a payment
 //	Note          what a person writes about a payment or payout
 //	Proof         showing again who one is, before money, keys or people
 //

@@ -43,6 +43,9 @@ var EventKinds = []EventKind{
 	PaymentNeedsAttention, PaymentAttentionEnded,
 	PayoutEventPending, PayoutEventProcessing, PayoutEventSuccess, PayoutEventFailed, PayoutEventCancelled, PayoutEventLateSuccess,
 	PayoutNeedsAttention, PayoutAttentionEnded,
+	RefundPending, RefundProcessing, RefundSuccess, RefundFailed, RefundCancelled, RefundLateSuccess,
+	RefundNeedsAttention, RefundAttentionEnded,
+	CheckoutEventPaid, CheckoutEventExpired, CheckoutEventCancelled, CheckoutEventOverpaid,
 	EndpointDisabled,
 }
 

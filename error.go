@@ -23,6 +23,16 @@ const (
 	CodePayoutNotFound       Code = "payout_not_found"           // no such payout of this client
 	CodeNotCancellable       Code = "payout_not_cancellable"     // it may have been sent already
 	CodeInsufficientBalance  Code = "insufficient_balance"       // the wallet has less than the payout and its fee
+	CodeRefundNotFound       Code = "refund_not_found"           // no such refund of this client
+	CodeRefundNotCancellable Code = "refund_not_cancellable"     // it may have been sent already
+	CodeNotRefundable        Code = "payment_not_refundable"     // it is not paid, or its money may not go back
+	CodeRefundExceeds        Code = "refund_exceeds_payment"     // more than is left of the payment
+	CodeRefundInProgress     Code = "refund_in_progress"         // another refund of the payment is open
+	CodeRefundNotPossible    Code = "refund_not_possible"        // no operator takes the money back to the payer
+	CodeCheckoutNotFound     Code = "checkout_not_found"         // no such checkout of this client
+	CodeCheckoutLive         Code = "checkout_live"              // one of its asks may still bring money, or has
+	CodeLinkNotFound         Code = "link_not_found"             // no such link of this client
+	CodePagesNotAvailable    Code = "pages_not_available"        // the service has no pages to pay on
 	CodePayoutsHeld          Code = "payouts_held"               // no new payouts are taken until a person releases them
 	CodeEventNotFound        Code = "event_not_found"            // no such event of this client
 	CodeEndpointNotFound     Code = "webhook_endpoint_not_found" // no such webhook endpoint of this client
@@ -66,7 +76,8 @@ const (
 	FieldTaxSubtotalRequired  Code = "tax_subtotal_required"
 	FieldUnknownEvent         Code = "unknown_event"
 	FieldScopeNotGranted      Code = "scope_not_granted" // a key grants only scopes it has
-	FieldURLNotAllowed        Code = "url_not_allowed"   // events are not posted to such an address
+	FieldUnknownMember        Code = "unknown_member"
+	FieldURLNotAllowed        Code = "url_not_allowed" // events are not posted to such an address
 )
 
 // FieldError is one mistake in a body. It never holds the bad value.
@@ -81,10 +92,16 @@ type FieldError struct {
 type Error struct {
 	Code   Code
 	Detail string
+	Told   bool // the detail is written for clients, whatever the code
 	Fields []FieldError
 
-	// PaymentID and PayoutID name what holds a reused idempotency key.
-	PaymentID, PayoutID ID
+	// PaymentID, PayoutID and RefundID name what holds a reused idempotency key, and RefundID
+	// the refund that is in progress.
+	PaymentID, PayoutID, RefundID ID
+
+	// Refundable is how much of the payment can still go back, in minor units, where a
+	// refusal of a refund says so; nil elsewhere.
+	Refundable *int64
 
 	// RetryAfter is when it is worth trying again, where that is known.
 	RetryAfter time.Duration

@@ -21,6 +21,8 @@ const (
 	PaymentAttentionEnded EventKind = "payment.attention_ended" // nobody has to any more, and it goes on
 	PayoutNeedsAttention  EventKind = "payout.needs_attention"
 	PayoutAttentionEnded  EventKind = "payout.attention_ended"
+	RefundNeedsAttention  EventKind = "refund.needs_attention"
+	RefundAttentionEnded  EventKind = "refund.attention_ended"
 )
 
 // The kinds of payout events.
@@ -33,17 +35,35 @@ const (
 	PayoutEventLateSuccess EventKind = "payout.late_success" // it was paid after it had failed or was cancelled; the status stays
 )
 
-// Event is one thing that happened to a payment or payout, in the commit that
-// made it happen. It keeps only what changed; its body is rendered with the
+// The kinds of refund events.
+const (
+	RefundPending     EventKind = "refund.pending"
+	RefundProcessing  EventKind = "refund.processing"
+	RefundSuccess     EventKind = "refund.success"
+	RefundFailed      EventKind = "refund.failed"
+	RefundCancelled   EventKind = "refund.cancelled"
+	RefundLateSuccess EventKind = "refund.late_success" // as PayoutEventLateSuccess
+)
+
+// The kinds of checkout events. They come behind the events of the payments that are the cause.
+const (
+	CheckoutEventPaid      EventKind = "checkout.paid"
+	CheckoutEventExpired   EventKind = "checkout.expired"
+	CheckoutEventCancelled EventKind = "checkout.cancelled"
+	CheckoutEventOverpaid  EventKind = "checkout.overpaid" // another ask of it was credited, too
+)
+
+// Event is one thing that happened to a payment, payout, refund or checkout. That of a payment,
+// payout or refund is in the commit that made it happen. It keeps only what changed; its body is rendered with the
 // part that never changes.
 type Event struct {
 	ClientID  ID
 	Sequence  int64 // dense per client, from 1
 	Kind      EventKind
-	SubjectID ID   // the payment, payout or endpoint that changed
+	SubjectID ID   // the payment, payout, refund, checkout or endpoint that changed
 	CreatedAt Time // equals its UpdatedAt after the change
 
-	Status            Status // of a payout: its PayoutStatus
+	Status            Status // of a payout or refund: its PayoutStatus
 	ProviderReference string
 	FailureReason     FailureReason
 	FailureDetail     *FailureDetail
@@ -52,7 +72,7 @@ type Event struct {
 
 	// Document is the snapshot of what the event is about, as JSON, where that
 	// is no payment and no payout: then the fields from Status on are empty, and SubjectID is
-	// its id.
+	// its id. Of a checkout it is what AppendState writes.
 	Document string
 }
 

@@ -19,7 +19,7 @@ func (k EventKind) Subject() string {
 // Scope returns what a key must be allowed to read such events.
 func (k EventKind) Scope() Scope {
 	switch k.Subject() {
-	case "payment":
+	case "payment", "refund", "checkout": // a refund is a chapter of its payment, a payment one of its checkout
 		return PaymentsRead
 	case "payout":
 		return PayoutsRead
@@ -66,13 +66,19 @@ func (e *Event) PayoutSnapshot(p *Payout) Payout {
 // never changes is read; nil if it is about something else.
 func (e *Event) AppendJSON(b []byte, p *Payment) []byte { return e.AppendJSONAs(b, e.ID(), p) }
 
-// AppendPayoutJSON is AppendJSON for an event about a payout.
+// AppendPayoutJSON is AppendJSON for an event about a payout or refund.
 func (e *Event) AppendPayoutJSON(b []byte, p *Payout) []byte {
 	b = e.appendHead(b, e.ID())
 	s := e.PayoutSnapshot(p)
-	b = append(b, `"payout":`...)
+	b = append(append(append(b, '"'), s.Noun()...), `":`...)
 	b = s.AppendJSON(b)
 	return append(b, '}', '}')
+}
+
+// AppendCheckoutJSON is AppendJSON for an event about a checkout, whose Document has what changed.
+func (e *Event) AppendCheckoutJSON(b []byte, c *Checkout) []byte {
+	b = append(e.appendHead(b, e.ID()), `"checkout":`...)
+	return append(c.AppendEvent(b, e.Document), '}', '}')
 }
 
 // AppendJSONAs is AppendJSON under an id that is not of the log.

@@ -7,12 +7,13 @@ type FeeKind string
 const (
 	PaymentFee FeeKind = "payment" // taken when a customer's money came in
 	PayoutFee  FeeKind = "payout"  // taken on top of what a recipient gets
+	RefundFee  FeeKind = "refund"  // taken on top of what a customer gets back
 )
 
 // Valid reports whether k is one of the kinds.
-func (k FeeKind) Valid() bool { return k == PaymentFee || k == PayoutFee }
+func (k FeeKind) Valid() bool { return k == PaymentFee || k == PayoutFee || k == RefundFee }
 
-// Fee is what the service takes from a client for each payment or payout by a
+// Fee is what the service takes from a client for each payment, payout or refund by a
 // method in a currency: a flat amount and a part of the whole. It is off
 // until somebody sets it.
 type Fee struct {

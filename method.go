@@ -26,10 +26,15 @@ type Market struct {
 
 	// Sandbox says that the sandbox serves it, to test clients.
 	Sandbox bool
+	// Local is what people of the country call the method; "" where that is its name.
+	Local string
 	// Prefixes are what national numbers of this wallet's operator begin with;
 	// none if that is not known, or if numbers keep their prefix when they move to
 	// another operator.
 	Prefixes []string
+	// Likely are prefixes that were given to the operator. A number that begins so may
+	// have moved to another one, so nothing is refused for it.
+	Likely []string
 }
 
 // catalogue is what the program knows and what the configuration has added.
@@ -37,7 +42,7 @@ var catalogue atomic.Pointer[[]*Method]
 
 func init() { catalogue.Store(&methodTable) }
 
-// Methods is the catalogue: what the program comes with (method_table.go) and
+// Methods is the catalogue: what the program comes with (methods.csv) and
 // what the configuration added. Which of them a client may use is the client's
 // own list, and which of their markets is a matter of routes; a test client has
 // what the sandbox serves. It must not be changed.
@@ -99,6 +104,16 @@ func (m *Method) Countries() []string {
 		}
 	}
 	return out
+}
+
+// NameIn returns what people of a country call the method.
+func (m *Method) NameIn(country string) string {
+	for i := range m.Markets {
+		if k := &m.Markets[i]; k.Country == country && k.Local != "" {
+			return k.Local
+		}
+	}
+	return m.Name
 }
 
 // Market returns the market of a country and currency.

@@ -167,8 +167,8 @@ type Payment struct {
 	Resolution Resolution
 }
 
-// Net returns what is left to the client of the amount, in minor units.
-func (p *Payment) Net() int64 { return p.Amount.Minor - p.Fee }
+// net returns what is left to the client of the amount, in minor units.
+func (p *Payment) net() int64 { return p.Amount.Minor - p.Fee }
 
 // AsCreated returns the payment as its creation answered it, whatever has
 // happened since: what a repeated create call is given. Its window may have been

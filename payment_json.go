@@ -23,7 +23,7 @@ func (p *Payment) AppendJSON(b []byte) []byte {
 	b = append(b, `"},"fee":"`...)
 	b = strconv.AppendInt(b, p.Fee, 10)
 	b = append(b, `","net":"`...)
-	b = strconv.AppendInt(b, p.Net(), 10)
+	b = strconv.AppendInt(b, p.net(), 10)
 	b = append(b, `","reference":`...)
 	b = appendStringOrNull(b, p.Reference)
 	b = append(b, `,"idempotency_key":`...)

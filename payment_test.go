@@ -261,7 +261,9 @@ func TestStateMachineDocument(t *testing.T) {
 	chart(&b, till.PayoutStatuses, till.PayoutTransitions)
 	b.WriteString("\nEvery move makes one event, of the kind `payout.` and the new status. The money is reserved while the status is not\n" +
 		"final. A payout that was paid after `failed` or `cancelled` moves nothing: the status stays, the money is debited as a\n" +
-		"`late_payout`, and the event is `" + string(till.PayoutEventLateSuccess) + "`.\n")
+		"`late_payout`, and the event is `" + string(till.PayoutEventLateSuccess) + "`.\n\n" +
+		"A refund is a payout that names the payment it gives back, and has the same states. Its events are `refund.` and the\n" +
+		"new status, and late ones `" + string(till.RefundLateSuccess) + "`; its money is posted as `refund`, or as `late_refund`.\n")
 
 	path := filepath.Join("docs", "state_machine.md")
 	if *update {

@@ -88,7 +88,24 @@ type Payout struct {
 	Connection  string
 	Fingerprint string
 
+	// PaymentID is the payment that the payout gives back: then it is a refund, and Road
+	// and Reason say how and why. Zero for a plain payout.
+	PaymentID ID
+	Road      Road
+	Reason    string // one of RefundReasons, "" where not sent
+
 	Resolution Resolution
+}
+
+// IsRefund reports whether the payout gives a payment back.
+func (p *Payout) IsRefund() bool { return !p.PaymentID.IsZero() }
+
+// Noun is the word for the payout: a refund is one too, and clients know it as a refund.
+func (p *Payout) Noun() Noun {
+	if p.IsRefund() {
+		return NounRefund
+	}
+	return NounPayout
 }
 
 // Reserve returns what is held in the wallet while the payout is on its way:

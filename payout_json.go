@@ -2,13 +2,17 @@ package till
 
 import "strconv"
 
-// AppendJSON appends the payout as clients see it, in answers and in events
+// AppendJSON appends the payout or refund as clients see it, in answers and in events
 // alike: every field always, null where there is nothing.
 func (p *Payout) AppendJSON(b []byte) []byte {
 	b = append(b, `{"id":"`...)
 	b = p.ID.Append(b)
 	b = append(b, `","status":"`...)
 	b = append(b, p.Status...)
+	if p.IsRefund() {
+		b = append(b, `","payment_id":"`...)
+		b = p.PaymentID.Append(b)
+	}
 	b = append(b, `","method":`...)
 	b = appendString(b, p.Method)
 	b = append(b, `,"country":`...)
@@ -19,7 +23,11 @@ func (p *Payout) AppendJSON(b []byte) []byte {
 	b = strconv.AppendInt(b, p.Fee, 10)
 	b = append(b, `","net":"`...)
 	b = strconv.AppendInt(b, p.Reserve(), 10)
-	b = append(b, `","reference":`...)
+	if b = append(b, '"'); p.IsRefund() {
+		b = append(b, `,"reason":`...)
+		b = appendStringOrNull(b, p.Reason)
+	}
+	b = append(b, `,"reference":`...)
 	b = appendStringOrNull(b, p.Reference)
 	b = append(b, `,"idempotency_key":`...)
 	b = appendString(b, p.IdempotencyKey)

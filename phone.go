@@ -35,7 +35,7 @@ func (m *Method) CheckPhone(c *Country, phone string) (ok bool, hint string) {
 	}
 	for _, other := range Methods() {
 		if other.Code != m.Code && hasAnyPrefix(national, other.prefixes(c.Code)) {
-			return false, "is a number of " + other.Name + ", whose method is " + other.Code + "; numbers of " + m.Name +
+			return false, "is a number of " + other.NameIn(c.Code) + ", whose method is " + other.Code + "; numbers of " + m.NameIn(c.Code) +
 				" begin with " + c.CallingCode + strings.Join(own, " or "+c.CallingCode)
 		}
 	}

@@ -41,6 +41,11 @@ const (
 	ReasonLateMoney         ReasonCode = "late"
 	ReasonLatePayout        ReasonCode = "late_payout"
 	ReasonReversed          ReasonCode = "back"
+	ReasonRefundedBeyond    ReasonCode = "refunded_beyond"
+	ReasonRefundedReversed  ReasonCode = "refunded_reversed"
+	ReasonRefundedElsewhere ReasonCode = "refunded_elsewhere"
+	ReasonNotPaidThere      ReasonCode = "not_paid_there"
+	ReasonPaidTwice         ReasonCode = "paid_twice"
 	ReasonFault             ReasonCode = "fault" // of the program, in the words of its log
 	ReasonRecorded          ReasonCode = "recorded"
 	ReasonResolved          ReasonCode = "resolved"
@@ -84,6 +89,11 @@ var reasons = []struct {
 	{ReasonLateMoney, "money came after it had ended as {state}; it was credited"},
 	{ReasonLatePayout, "it was paid after it had ended as {state}; the wallet was debited"},
 	{ReasonReversed, "the operator took the money back: {a} from the wallet, {owed} owed by the client"},
+	{ReasonPaidTwice, "the payment {a} of the same checkout was credited before: this one is too much"},
+	{ReasonRefundedBeyond, "it was paid after it had ended otherwise, and with it more goes back of the payment than was paid: {a} instead of {b}"},
+	{ReasonRefundedReversed, "the operator took the money back, {a}, and the customer was refunded, too: {b} went back or is on its way"},
+	{ReasonRefundedElsewhere, "the operator refuses the refund, because the payment is given back without us, or was: {code}"},
+	{ReasonNotPaidThere, "the operator refuses the refund, because it does not know the payment, or not as paid: {code}"},
 	{ReasonFault, "{fault}"},
 	{ReasonRecorded, "an answer could be recorded"},
 	{ReasonResolved, "the {kind} was resolved as {outcome}"},

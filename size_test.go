@@ -9,22 +9,17 @@ import (
 	"testing"
 )
 
-// How large things may be. What is larger stands in stillOver with its size, which may
-// only fall.
+// How large things may be. What needs more room gets a room of its own.
 const (
 	maxFiles    = 45 // of a package
 	maxMethods  = 90 // of a type
 	maxFunction = 70 // lines of a function
+
+	maxTx = 230 // methods of store.Tx: statements that are on the way of money, or that several rooms share
 )
 
-// stillOver are packages, types and functions that are larger than the limits.
-var stillOver = map[string]int{
-	"store files":      69,
-	"store.Tx methods": 405,
-}
-
 // notServing are the folders that are no part of the program that serves.
-var notServing = []string{"bench", "tools", "e2e", "sdk", "docs", "provider/providertest", "provider/simulator", "provider/sandbox", "internal/db/pgtest", "store/storetest"}
+var notServing = []string{"bench", "tools", "e2e", "sdk", "docs", "provider/providertest", "provider/simulator", "provider/sandbox", "internal/db/pgtest", "internal/db/dbfault", "store/storetest"}
 
 func serves(file string) bool {
 	for _, folder := range notServing {
@@ -93,31 +88,19 @@ func TestNothingIsTooLarge(t *testing.T) {
 	if methods["console/shell.Visit"] < 20 || functions["console/shell.Visit.run"] < 20 || files["store"] < 20 {
 		t.Fatalf("nothing is counted: %d, %d, %d", methods["console/shell.Visit"], functions["console/shell.Visit.run"], files["store"])
 	}
-	seen := map[string]bool{}
 	for _, c := range []struct {
 		sizes map[string]int
 		most  int
 		what  string
 	}{{files, maxFiles, "files"}, {methods, maxMethods, "methods"}, {functions, maxFunction, "lines"}} {
 		for name, n := range c.sizes {
-			key := name + " " + c.what
-			was := stillOver[key]
-			if was > 0 {
-				seen[key] = true
+			most := c.most
+			if c.what == "methods" && name == "store.Tx" {
+				most = maxTx
 			}
-			switch {
-			case was == 0 && n > c.most:
-				t.Errorf("%s has %d %s; the limit is %d", name, n, c.what, c.most)
-			case was > 0 && n > was:
-				t.Errorf("%s has %d %s, and had %d", name, n, c.what, was)
-			case was > 0 && n < was:
-				t.Errorf("%s has %d %s only: write that into stillOver, or take it out", name, n, c.what)
+			if n > most {
+				t.Errorf("%s has %d %s; the limit is %d", name, n, c.what, most)
 			}
-		}
-	}
-	for key := range stillOver {
-		if !seen[key] {
-			t.Errorf("stillOver has %s, which is gone", key)
 		}
 	}
 }

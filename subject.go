@@ -9,3 +9,15 @@ const (
 	SubjectPayment SubjectKind = "payment"
 	SubjectPayout  SubjectKind = "payout"
 )
+
+// Noun is what clients call a subject. Kinds of events, counts and texts begin with it.
+type Noun string
+
+// The nouns. A refund is a subject of the kind payout.
+const (
+	NounPayment Noun = "payment"
+	NounPayout  Noun = "payout"
+	NounRefund  Noun = "refund"
+
+	NounCheckout Noun = "checkout" // no subject: payments are asked within it
+)

@@ -12,6 +12,7 @@ import (
 	"till"
 	"till/store"
 	"till/store/access"
+	"till/store/auditlog"
 )
 
 // newAccounts returns the accounts of an empty database in a file.
@@ -58,7 +59,7 @@ func wantCode(t testing.TB, err error, want till.Code) {
 func actions(t testing.TB, a *Accounts, client till.ID) []string {
 	t.Helper()
 	rows := read(t, a, func(ctx context.Context, tx *store.Tx) ([]*store.AuditRow, error) {
-		return tx.Audit(ctx, client, 0, 1000)
+		return auditlog.Read(ctx, tx, client, 0, 1000)
 	})
 	var out []string
 	for i, r := range rows {

@@ -99,7 +99,7 @@ func TestBadFeesAreRefused(t *testing.T) {
 	good := till.Fee{Kind: till.PaymentFee, Method: "mtn_momo", Currency: "XAF", Flat: 10}
 	for name, change := range map[string]func(f *till.Fee){
 		"no kind":               func(f *till.Fee) { f.Kind = "" },
-		"another kind":          func(f *till.Fee) { f.Kind = "refund" },
+		"another kind":          func(f *till.Fee) { f.Kind = "tip" },
 		"no such method":        func(f *till.Fee) { f.Method = "cash" },
 		"a currency not served": func(f *till.Fee) { f.Currency = "KES" },
 		"less than nothing":     func(f *till.Fee) { f.Flat = -1 },

@@ -7,6 +7,7 @@ import (
 	"till"
 	"till/store"
 	"till/store/access"
+	"till/store/auditlog"
 )
 
 // maxKeysRead is how many keys of a client are looked through.
@@ -26,11 +27,11 @@ func (a *Accounts) KeysByPerson(ctx context.Context, client till.ID) (out map[ti
 			if !k.Active(tx.Now()) {
 				continue
 			}
-			before, err := tx.AuditBefore(ctx, client, k.CreatedAt)
+			before, err := auditlog.CountBefore(ctx, tx, client, k.CreatedAt)
 			if err != nil {
 				return err
 			}
-			rows, err := tx.Audit(ctx, client, before, 1)
+			rows, err := auditlog.Read(ctx, tx, client, before, 1)
 			if err != nil {
 				return err
 			}

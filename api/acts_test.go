@@ -10,6 +10,7 @@ import (
 	"till"
 	"till/api"
 	"till/books"
+	"till/provider"
 	"till/store"
 	"till/store/storetest"
 )
@@ -18,6 +19,8 @@ import (
 // an account, each with the reason.
 var noActs = map[string]string{
 	"POST /payments":                       "the payment itself and its events tell of it; its money has audit rows",
+	"POST /checkouts":                      "asks nobody for money; what its page asks for is a payment",
+	"POST /payment-methods/predict":        "changes nothing",
 	"POST /sandbox/prompts/{payment_id}":   "plays the customer, not the client",
 	"POST /callbacks/{connection}/{token}": "the operator's word, which is only a hint",
 	"PUT /callbacks/{connection}/{token}":  "the same",
@@ -44,6 +47,7 @@ func TestEveryActLeavesAnAuditRow(t *testing.T) {
 	event := w.firstEvent(key)
 	c := storetest.NewCollector(t, w.store)
 	storetest.Apply(t, c, w.store, storetest.NewPayment(t, c, client, storetest.Body{}), storetest.Succeeded) // money to pay out
+	given := storetest.Apply(t, c, w.store, storetest.NewPayment(t, c, client, storetest.Body{Phone: "242061230035"}), provider.Result{Outcome: provider.Success, Receipt: "R-35"})
 	var endpoint, made, out string
 	acts := map[string]bool{}
 	for _, act := range []struct {
@@ -63,6 +67,11 @@ func TestEveryActLeavesAnAuditRow(t *testing.T) {
 		{"DELETE /webhook-endpoints/{endpoint_id}", "/webhook-endpoints/{endpoint}", "", nil},
 		{"POST /payouts", "/payouts", strings.NewReplacer("customer", "recipient", "242064000001", "242064000020").Replace(goodBody("00000000-0000-4000-8000-000000000002")), &out},
 		{"POST /payouts/{payout_id}/cancel", "/payouts/{out}/cancel", `{}`, nil},
+		{"POST /refunds", "/refunds", `{"payment_id":"` + given.ID.String() + `","idempotency_key":"00000000-0000-4000-8000-000000000003"}`, &out},
+		{"POST /refunds/{refund_id}/cancel", "/refunds/{out}/cancel", `{}`, nil},
+		{"POST /links", "/links", linkBody, &out},
+		{"PATCH /links/{link_id}", "/links/{out}", `{"active":false}`, nil},
+		{"POST /checkouts/{checkout_id}/cancel", "/checkouts/" + w.checkout(key) + "/cancel", `{}`, nil},
 	} {
 		acts[act.route] = true
 		before := len(w.acts(client.ID))

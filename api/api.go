@@ -11,6 +11,7 @@ import (
 	"till"
 	"till/account"
 	"till/books"
+	"till/checkout"
 	"till/collect"
 	"till/internal/door"
 	"till/internal/quota"
@@ -30,6 +31,7 @@ type Config struct {
 	Store     *store.Store
 	Collector *collect.Collector
 	Payouts   *payout.Disburser
+	Checkouts *checkout.Checkouts
 	Accounts  *account.Accounts
 	Endpoints *webhook.Endpoints
 	Sandbox   *sandbox.Operator // nil: none

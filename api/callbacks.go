@@ -16,6 +16,7 @@ import (
 	"till/internal/jsonx"
 	"till/provider"
 	"till/store"
+	"till/store/matching"
 )
 
 // CallbackPolicy says how the operator of a connection may call us. Without a policy,
@@ -155,7 +156,7 @@ func (c callbackHandlers) openCallbackToken(connection, token string) (*store.Ca
 // backup, or was never ours. After that the operator need not repeat it. Nothing is
 // recorded if the callback says that no money moved, or names nothing of ours.
 func (c callbackHandlers) recordStray(connection string, policy *CallbackPolicy, f *store.CallbackTarget, callback provider.Callback, body []byte) error {
-	s := &store.Stray{Connection: connection, Reference: callback.Reference}
+	s := &matching.Stray{Connection: connection, Reference: callback.Reference}
 	kinds := []till.SubjectKind{till.SubjectPayment, till.SubjectPayout}
 	if f != nil { // named by its address
 		s.Client, s.Subject, kinds = f.Ref.Client, f.Ref.ID, []till.SubjectKind{f.Kind}
@@ -176,9 +177,9 @@ func (c callbackHandlers) recordStray(connection string, policy *CallbackPolicy,
 		}
 	}
 	if f != nil || len(read) == 1 {
-		s.Direction = store.StrayIn
+		s.Direction = matching.StrayIn
 		if slices.Concat(read, kinds)[0] == till.SubjectPayout {
-			s.Direction = store.StrayOut
+			s.Direction = matching.StrayOut
 		}
 	}
 	words := []any{"request_id", c.id, "connection", connection, "reference", s.Reference.String(), "subject", s.Subject.String(), "claims", s.Claimed}

@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/webhooks"
 	"till/webhook"
 )
 
@@ -15,8 +16,8 @@ var deliveryQuery = []string{"status", "limit", "before"}
 // listDeliveries is GET /webhook-endpoints/{endpoint_id}/deliveries.
 func (c hookHandlers) listDeliveries() error {
 	p := c.params()
-	status := store.DeliveryStatus(p.choice("status", string(store.DeliveryPending), string(store.DeliveryDelivered),
-		string(store.DeliverySuperseded), string(store.DeliveryExhausted), string(store.DeliveryDisabled)))
+	status := webhooks.DeliveryStatus(p.choice("status", string(webhooks.DeliveryPending), string(webhooks.DeliveryDelivered),
+		string(webhooks.DeliverySuperseded), string(webhooks.DeliveryExhausted), string(webhooks.DeliveryDisabled)))
 	limit, before := int(p.number("limit", defaultLimit, 1, maxLimit)), p.count("before")
 	if err := p.err(); err != nil {
 		return err
@@ -47,12 +48,12 @@ type delivery struct {
 		Sequence  int64          `json:"sequence"`
 		CreatedAt till.Time      `json:"created_at"`
 	} `json:"event"`
-	Kind     store.DeliveryKind   `json:"kind"`
-	Status   store.DeliveryStatus `json:"status"`
-	Attempts int                  `json:"attempts"`
-	NextAt   till.Time            `json:"next_attempt_at"`
-	Request  *deliveryRequest     `json:"request"` // the last attempt's, like the response
-	Response *deliveryResponse    `json:"response"`
+	Kind     webhooks.DeliveryKind   `json:"kind"`
+	Status   webhooks.DeliveryStatus `json:"status"`
+	Attempts int                     `json:"attempts"`
+	NextAt   till.Time               `json:"next_attempt_at"`
+	Request  *deliveryRequest        `json:"request"` // the last attempt's, like the response
+	Response *deliveryResponse       `json:"response"`
 }
 
 type deliveryRequest struct {
@@ -74,10 +75,10 @@ type deliveryResponse struct {
 func deliveryOf(d *webhook.DeliveryView) delivery {
 	out := delivery{Kind: d.Kind, Status: d.Status, Attempts: d.Attempts}
 	out.Event.ID, out.Event.Kind, out.Event.CreatedAt = d.EventID, d.EventKind, d.EventAt
-	if d.Kind != store.DeliverTest { // of a test it is 0, as in its body: it is in no log
+	if d.Kind != webhooks.DeliverTest { // of a test it is 0, as in its body: it is in no log
 		out.Event.Sequence = d.Sequence
 	}
-	if d.HasRow && d.Status == store.DeliveryPending {
+	if d.HasRow && d.Status == webhooks.DeliveryPending {
 		out.NextAt = d.DueAt
 	}
 	if t := &d.Last; !t.SentAt.IsZero() {

@@ -9,6 +9,7 @@ import (
 	"till"
 	"till/internal/jsonx"
 	"till/store"
+	"till/store/webhooks"
 	"till/webhook"
 )
 
@@ -30,9 +31,11 @@ func (c hookHandlers) requester() webhook.Requester {
 // createEndpoint is POST /webhook-endpoints.
 func (c hookHandlers) createEndpoint() error {
 	var req webhook.Request
-	if err := c.decode(&req); err != nil {
+	unknown, err := c.decodeKnown(&req)
+	if err != nil {
 		return err
 	}
+	req.Unknown = unknown
 	made, err := c.s.Endpoints.Create(c.auditContext(), c.session.Client, &req, c.requester())
 	if err != nil {
 		return err
@@ -46,7 +49,7 @@ func (c hookHandlers) createEndpoint() error {
 }
 
 // newSecret answers with an endpoint and, only here, its secret.
-func (c hookHandlers) newSecret(status int, e *store.Endpoint, secret webhook.Secret) error {
+func (c hookHandlers) newSecret(status int, e *webhooks.Endpoint, secret webhook.Secret) error {
 	b := appendEndpoint(c.buffer(), e)
 	b = append(b, `,"secret":`...)
 	b = jsonx.AppendString(b, secret.Reveal())
@@ -55,25 +58,25 @@ func (c hookHandlers) newSecret(status int, e *store.Endpoint, secret webhook.Se
 
 // listEndpoints is GET /webhook-endpoints.
 func (c hookHandlers) listEndpoints() error {
-	var all []*store.Endpoint
+	var all []*webhooks.Endpoint
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		all, err = tx.Endpoints(ctx, c.session.Client.ID, webhook.MaxEndpoints)
+		all, err = webhooks.Endpoints(ctx, tx, c.session.Client.ID, webhook.MaxEndpoints)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buffer(), all, func(b []byte, e *store.Endpoint) []byte { return append(appendEndpoint(b, e), '}') })
+	b := appendItems(c.buffer(), all, func(b []byte, e *webhooks.Endpoint) []byte { return append(appendEndpoint(b, e), '}') })
 	return c.json(http.StatusOK, append(b, '}'))
 }
 
 // endpoint reads the endpoint in the path.
-func (c hookHandlers) endpoint(ctx context.Context, tx *store.Tx) (*store.Endpoint, error) {
+func (c hookHandlers) endpoint(ctx context.Context, tx *store.Tx) (*webhooks.Endpoint, error) {
 	id, err := c.endpointID()
 	if err != nil {
 		return nil, err
 	}
-	e, err := tx.Endpoint(ctx, store.Ref{Client: c.session.Client.ID, ID: id})
+	e, err := webhooks.ReadEndpoint(ctx, tx, store.Ref{Client: c.session.Client.ID, ID: id})
 	if err == nil && e == nil {
 		err = &till.Error{Code: till.CodeEndpointNotFound}
 	}
@@ -82,7 +85,7 @@ func (c hookHandlers) endpoint(ctx context.Context, tx *store.Tx) (*store.Endpoi
 
 // getEndpoint is GET /webhook-endpoints/{endpoint_id}.
 func (c hookHandlers) getEndpoint() error {
-	var e *store.Endpoint
+	var e *webhooks.Endpoint
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) { e, err = c.endpoint(ctx, tx); return err })
 	if err != nil {
 		return err
@@ -145,7 +148,7 @@ func (c hookHandlers) rotateSecret() error {
 }
 
 // appendEndpoint appends an endpoint and leaves the object open.
-func appendEndpoint(b []byte, e *store.Endpoint) []byte {
+func appendEndpoint(b []byte, e *webhooks.Endpoint) []byte {
 	b = e.AppendJSON(b)
 	b = append(b, `,"old_secret_until":`...)
 	b = e.OldUntil.AppendJSON(b)

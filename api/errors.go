@@ -33,7 +33,17 @@ var refusals = map[till.Code]refusal{
 	till.CodePaymentNotFound:      {http.StatusNotFound, "There is no such payment."},
 	till.CodePayoutNotFound:       {http.StatusNotFound, "There is no such payout."},
 	till.CodeNotCancellable:       {http.StatusConflict, "The payout may have been sent already."},
-	till.CodeInsufficientBalance:  {http.StatusUnprocessableEntity, "The wallet has less available than the payout and its fee."},
+	till.CodeInsufficientBalance:  {http.StatusUnprocessableEntity, "The wallet has less available than the payout or refund and its fee."},
+	till.CodeRefundNotFound:       {http.StatusNotFound, "There is no such refund."},
+	till.CodeRefundNotCancellable: {http.StatusConflict, "The refund may have been sent already."},
+	till.CodeNotRefundable:        {http.StatusUnprocessableEntity, "The payment cannot be given back."},
+	till.CodeRefundExceeds:        {http.StatusUnprocessableEntity, "More than is left of the payment."},
+	till.CodeRefundInProgress:     {http.StatusConflict, "Another refund of the payment is open. Wait until it has ended."},
+	till.CodeRefundNotPossible:    {http.StatusUnprocessableEntity, "No operator takes the money back to who paid."},
+	till.CodeCheckoutNotFound:     {http.StatusNotFound, "There is no such checkout."},
+	till.CodeCheckoutLive:         {http.StatusConflict, "One of its asks may still bring money, or has brought it."},
+	till.CodeLinkNotFound:         {http.StatusNotFound, "There is no such link."},
+	till.CodePagesNotAvailable:    {http.StatusUnprocessableEntity, "This service has no pages to pay on."},
 	till.CodePayoutsHeld:          {http.StatusServiceUnavailable, "No new payouts are taken until the operator of this service releases them. Ask there; the same idempotency key will do."},
 	till.CodeEventNotFound:        {http.StatusNotFound, "There is no such event."},
 	till.CodeEndpointNotFound:     {http.StatusNotFound, "There is no such webhook endpoint."},
@@ -155,7 +165,9 @@ func appendProblem(b []byte, pages string, e *till.Error, requestID string) []by
 		detail = "The idempotency key was used for payment " + e.PaymentID.String() + " with another body."
 	case e.Code == till.CodeKeyReused && !e.PayoutID.IsZero():
 		detail = "The idempotency key was used for payout " + e.PayoutID.String() + " with another body."
-	case hasOwnDetail(e.Code) && e.Detail != "":
+	case e.Code == till.CodeKeyReused && !e.RefundID.IsZero():
+		detail = "The idempotency key was used for refund " + e.RefundID.String() + " with another body."
+	case (e.Told || hasOwnDetail(e.Code)) && e.Detail != "":
 		detail = e.Detail
 	}
 	kind := "about:blank"
@@ -198,6 +210,16 @@ func appendProblem(b []byte, pages string, e *till.Error, requestID string) []by
 	if !e.PayoutID.IsZero() {
 		b = append(b, `,"payout_id":"`...)
 		b = e.PayoutID.Append(b)
+		b = append(b, '"')
+	}
+	if !e.RefundID.IsZero() {
+		b = append(b, `,"refund_id":"`...)
+		b = e.RefundID.Append(b)
+		b = append(b, '"')
+	}
+	if e.Refundable != nil {
+		b = append(b, `,"refundable":"`...)
+		b = strconv.AppendInt(b, *e.Refundable, 10)
 		b = append(b, '"')
 	}
 	return append(b, '}')

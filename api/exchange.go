@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -80,15 +79,12 @@ func (c *exchange) body() []byte {
 	return c.in.b
 }
 
-// decode reads the body into v; an empty one equals {}.
+// decode reads the body into v; an empty one equals {}. It rejects members that nobody
+// knows, where decodeKnown returns them.
 func (c *exchange) decode(v any) error {
-	if len(c.body()) == 0 {
-		return nil
-	}
-	err := jsonx.Decode(c.body(), v)
-	var e *jsonx.Error
-	if errors.As(err, &e) {
-		return malformed(e.Pointer, e.Detail)
+	unknown, err := c.decodeKnown(v)
+	if err == nil && unknown != nil {
+		err = &till.Error{Code: till.CodeValidationFailed, Fields: unknown}
 	}
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"till/meter"
 	"till/store"
 	"till/store/access"
+	"till/store/admin"
 )
 
 func goodBody(key string) string {
@@ -178,7 +179,7 @@ func TestAClosedMethod(t *testing.T) {
 			t.Fatalf("%d %s", a.Code, a.Body)
 		}
 		err := w.store.Update(ctx, func(tx *store.Tx) error {
-			_, err := tx.SwapBreaker(ctx, &store.Breaker{Connection: "sandbox", State: store.Stopped, ChangedAt: tx.Now(), RetryAt: tx.Now().Add(40 * time.Second)})
+			_, err := admin.SwapBreaker(ctx, tx, &admin.Breaker{Connection: "sandbox", State: admin.Stopped, ChangedAt: tx.Now(), RetryAt: tx.Now().Add(40 * time.Second)})
 			return err
 		})
 		if err != nil {

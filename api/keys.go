@@ -17,7 +17,7 @@ import (
 const maxListedKeys = 1000
 
 // listKeys is GET /api-keys.
-func (c *exchange) listKeys() error {
+func (c keyHandlers) listKeys() error {
 	var keys []*till.Key
 	err := c.view(func(ctx context.Context, tx *store.Tx) (err error) {
 		keys, err = access.Keys(ctx, tx, c.session.Client.ID, maxListedKeys)
@@ -37,7 +37,7 @@ type keyRequest struct {
 }
 
 // createKey is POST /api-keys.
-func (c *exchange) createKey() error {
+func (c keyHandlers) createKey() error {
 	var req keyRequest
 	if err := c.decode(&req); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (c *exchange) createKey() error {
 }
 
 // readKey returns the key to create, and all mistakes of the request.
-func (c *exchange) readKey(req *keyRequest) (name string, scopes []till.Scope, expires till.Time, fields []till.FieldError) {
+func (c keyHandlers) readKey(req *keyRequest) (name string, scopes []till.Scope, expires till.Time, fields []till.FieldError) {
 	if req.Name != nil {
 		if name = *req.Name; name == "" {
 			fields = append(fields, till.FieldError{Pointer: "/name", Code: till.FieldInvalidFormat, Detail: "The name must not be empty."})
@@ -90,7 +90,7 @@ type rotateRequest struct {
 const defaultOverlap = 24 * time.Hour
 
 // rotateKey is POST /api-keys/{key_id}/rotate.
-func (c *exchange) rotateKey() error {
+func (c keyHandlers) rotateKey() error {
 	var req rotateRequest
 	if err := c.decode(&req); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (c *exchange) rotateKey() error {
 
 // checkRotation rejects the rotation of a key with more scopes than the caller's. The
 // answer contains the new key, so the caller would gain those scopes.
-func (c *exchange) checkRotation(id string) error {
+func (c keyHandlers) checkRotation(id string) error {
 	if id == c.session.Key.ID {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (c *exchange) checkRotation(id string) error {
 }
 
 // newKey answers with a key and, only here, its text.
-func (c *exchange) newKey(text string, k *till.Key) error {
+func (c keyHandlers) newKey(text string, k *till.Key) error {
 	made := c.keyOf(k)
 	made.Text = text
 	return c.answer(http.StatusCreated, made)
@@ -145,7 +145,7 @@ var revokeQuery = []string{"cascade"}
 // revokeKey is DELETE /api-keys/{key_id}. With cascade, the answer lists the keys that it
 // also ended. A key may revoke itself, and keys that it made, without the scope, but not
 // its replacements.
-func (c *exchange) revokeKey() error {
+func (c keyHandlers) revokeKey() error {
 	p := c.params()
 	cascade := p.choice("cascade", "true", "false")
 	if err := p.err(); err != nil {
@@ -184,7 +184,7 @@ type key struct {
 	Text       string       `json:"api_key,omitzero"` // only where it was made
 }
 
-func (c *exchange) keyOf(k *till.Key) key {
+func (c keyHandlers) keyOf(k *till.Key) key {
 	return key{k.ID, orNull(k.Name), k.Scopes, c.session.Client.Mode, k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.LastUsedAt, k.ExposedAt,
 		orNull(k.MadeBy), orNull(k.Replaces), ""}
 }

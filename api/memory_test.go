@@ -94,7 +94,7 @@ func TestBodiesInTheQueueAreBoundedByBytes(t *testing.T) {
 					if a.Code != http.StatusTooManyRequests || a.Header().Get("Retry-After") == "" {
 						t.Errorf("while the queue is full: %d %s", a.Code, a.Body)
 					}
-				case <-time.After(3 * time.Second):
+				case <-time.After(time.Minute):
 					t.Fatalf("more than %d bodies of %d bytes wait for the database", fit, len(bodies[0]))
 				}
 			}

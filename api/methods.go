@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"till"
@@ -12,6 +13,7 @@ import (
 type methodOffer struct {
 	*till.Method
 	payments, payouts engine.Offer
+	refunds           []bool // for each of the method's markets
 }
 
 // listMethods is GET /payment-methods: those enabled for the client, in the countries that
@@ -26,7 +28,11 @@ func (c *exchange) offers() (out []methodOffer) {
 		if !c.session.Enabled(m.Code) {
 			continue
 		}
-		o := methodOffer{m, c.s.Collector.Offer(c.session.Client, m), c.s.Payouts.Offer(c.session.Client, m)}
+		o := methodOffer{m, c.s.Collector.Offer(c.session.Client, m), c.s.Payouts.Offer(c.session.Client, m), make([]bool, len(m.Markets))}
+		for i, k := range m.Markets {
+			ways := c.s.Collector.Routed(c.session.Client, m.Code, k.Country, k.Currency)
+			o.refunds[i] = c.s.Payouts.Refundable(c.session.Client, ways, m.Code, k.Country, k.Currency)
+		}
 		if o.payments.Any() || o.payouts.Any() {
 			out = append(out, o)
 		}
@@ -37,6 +43,16 @@ func (c *exchange) offers() (out []methodOffer) {
 // serves reports whether a market of the method has a route, for payments or for payouts.
 func (m *methodOffer) serves(market int) bool {
 	return m.payments.Served[market] || m.payouts.Served[market]
+}
+
+// servesIn is serves for a country, in any currency.
+func (m *methodOffer) servesIn(country string) bool {
+	for i := range m.Markets {
+		if m.Markets[i].Country == country && m.serves(i) {
+			return true
+		}
+	}
+	return false
 }
 
 type method struct {
@@ -54,10 +70,12 @@ type method struct {
 type supports struct {
 	Payments bool `json:"payments"`
 	Payouts  bool `json:"payouts"`
+	Refunds  bool `json:"refunds"`
 }
 
 type market struct {
 	Code     string     `json:"code"`
+	Name     string     `json:"name"`
 	Currency string     `json:"currency"`
 	Phone    *phoneRule `json:"phone,omitzero"`
 	Min      int64      `json:"min_amount,string"`
@@ -78,17 +96,17 @@ func methodOf(m methodOffer) method {
 		stands = &m.payouts
 	}
 	out := method{m.Code, m.Name, "mobile_money", m.CountryScoped, nil, m.RequiredCustomerFields, string(stands.Status),
-		int64(m.payments.Window / time.Second), supports{m.payments.Any(), m.payouts.Any()}}
+		int64(m.payments.Window / time.Second), supports{m.payments.Any(), m.payouts.Any(), slices.Contains(m.refunds, true)}}
 	for i := range m.Markets {
 		if m.serves(i) {
-			out.Countries = append(out.Countries, marketOf(m.Method, &m.Markets[i], supports{m.payments.Served[i], m.payouts.Served[i]}))
+			out.Countries = append(out.Countries, marketOf(m.Method, &m.Markets[i], supports{m.payments.Served[i], m.payouts.Served[i], m.refunds[i]}))
 		}
 	}
 	return out
 }
 
 func marketOf(m *till.Method, k *till.Market, s supports) market {
-	out := market{k.Country, k.Currency, nil, k.Min, k.Max, k.Step, s}
+	out := market{k.Country, m.NameIn(k.Country), k.Currency, nil, k.Min, k.Max, k.Step, s}
 	if country, ok := till.CountryOf(k.Country); ok {
 		out.Phone = &phoneRule{country.CallingCode, country.Lengths[len(country.Lengths)-1], m.PhoneExample(country)}
 	}

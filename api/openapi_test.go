@@ -3,11 +3,16 @@ package api_test
 import (
 	"bytes"
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -115,6 +120,56 @@ func queryNames(item *openapi3.PathItem, op *openapi3.Operation) (out []string) 
 		if p.Value.In == "query" {
 			out = append(out, p.Value.Name)
 		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// The lists of reasons and of kinds of events are those of the service, so the SDKs' constants are, too.
+func TestTheDescriptionListsReasonsAndKinds(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"FailureReason", "EventKind"} {
+		var described []string
+		for _, v := range describe(t).Components.Schemas[name].Value.Enum {
+			if v != nil {
+				described = append(described, v.(string))
+			}
+		}
+		slices.Sort(described)
+		if diff := cmp.Diff(constants(t, name), described); diff != "" {
+			t.Errorf("%s in package till and in openapi.yaml (-till +openapi):\n%s", name, diff)
+		}
+	}
+}
+
+// constants returns the values of the constants of a type of package till.
+func constants(t *testing.T, of string) (out []string) {
+	t.Helper()
+	files, err := filepath.Glob("../*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			v, ok := n.(*ast.ValueSpec)
+			if !ok {
+				return true
+			}
+			if kind, ok := v.Type.(*ast.Ident); ok && kind.Name == of && len(v.Values) == 1 {
+				if text, ok := v.Values[0].(*ast.BasicLit); ok {
+					value, err := strconv.Unquote(text.Value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					out = append(out, value)
+				}
+			}
+			return true
+		})
 	}
 	slices.Sort(out)
 	return out

@@ -14,9 +14,11 @@ import (
 // createPayment is POST /payments: one commit, no operator.
 func (c *exchange) createPayment() error {
 	var req collect.Request
-	if err := c.decode(&req); err != nil {
+	unknown, err := c.decodeKnown(&req)
+	if err != nil {
 		return err
 	}
+	req.Unknown = unknown
 	who := engine.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Full: c.checkTestQuota(), Caller: c.caller}
 	created, err := c.s.Collector.Create(c.r.Context(), who, &req)
 	if err != nil {
@@ -40,8 +42,12 @@ func (c *exchange) getPayment() error {
 		return err
 	}
 	var p *store.PaymentRow
+	var sums map[store.Ref]till.RefundSums
 	err = c.readAndWait(ref, func(ctx context.Context, tx *store.Tx) (status string, final bool, err error) {
 		if p, err = tx.Payment(ctx, ref); err != nil {
+			return "", false, err
+		}
+		if sums, err = refundSums(ctx, tx, []*store.PaymentRow{p}); err != nil {
 			return "", false, err
 		}
 		return string(p.Status), p.Status.Final(), nil
@@ -49,7 +55,7 @@ func (c *exchange) getPayment() error {
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, p.AppendJSON(c.buffer()))
+	return c.json(http.StatusOK, appendPayment(c.buffer(), p, sums))
 }
 
 // paymentRef returns the client's payment in the path.
@@ -80,18 +86,22 @@ func (c *exchange) listPayments() error {
 	}
 	var rows []*store.PaymentRow
 	var total int64
+	var sums map[store.Ref]till.RefundSums
 	err = c.view(func(ctx context.Context, tx *store.Tx) (err error) {
-		rows, total, err = tx.ListPayments(ctx, c.session.Client.ID, f, page)
+		if rows, total, err = tx.ListPayments(ctx, c.session.Client.ID, f, page); err != nil {
+			return err
+		}
+		sums, err = refundSums(ctx, tx, rows)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	b := appendItems(c.buffer(), rows, func(b []byte, p *store.PaymentRow) []byte { return p.AppendJSON(b) })
+	b := appendItems(c.buffer(), rows, func(b []byte, p *store.PaymentRow) []byte { return appendPayment(b, p, sums) })
 	return c.json(http.StatusOK, appendPage(b, total, page.Limit, page.Offset))
 }
 
-// paymentFilter reads the filters of payments or payouts.
+// paymentFilter reads the filters of payments, payouts or refunds.
 func (c *exchange) paymentFilter(statuses []string) (store.PaymentFilter, store.Page, error) {
 	p := c.params()
 	f := store.PaymentFilter{

@@ -13,9 +13,11 @@ import (
 // createPayout is POST /payouts: one commit, no operator.
 func (c *exchange) createPayout() error {
 	var req payout.Request
-	if err := c.decode(&req); err != nil {
+	unknown, err := c.decodeKnown(&req)
+	if err != nil {
 		return err
 	}
+	req.Unknown = unknown
 	who := engine.Client{Client: c.session.Client, Enabled: c.session.Enabled, Fees: c.session.Fees(), Actor: c.session.Actor(), Full: c.checkTestQuota(), Caller: c.caller}
 	created, err := c.s.Payouts.Create(c.auditContext(), who, &req)
 	if err != nil {
@@ -49,7 +51,7 @@ func (c *exchange) getPayout() error {
 	}
 	var p *store.PayoutRow
 	err = c.readAndWait(ref, func(ctx context.Context, tx *store.Tx) (status string, final bool, err error) {
-		if p, err = tx.Payout(ctx, ref); err != nil {
+		if p, err = payoutOf(ctx, tx, ref, till.NounPayout); err != nil {
 			return "", false, err
 		}
 		return string(p.Status), p.Status.Final(), nil
@@ -105,7 +107,7 @@ func (c *exchange) listPayoutEvents() error {
 	if err != nil {
 		return err
 	}
-	return c.listEventsOf(func(ctx context.Context, tx *store.Tx) ([]*store.EventRow, error) { return tx.PayoutEvents(ctx, ref) })
+	return c.listPayoutEventsOf(ref, till.NounPayout)
 }
 
 // listPayoutAttempts is GET /payouts/{payout_id}/attempts.
@@ -115,7 +117,28 @@ func (c *exchange) listPayoutAttempts() error {
 		return err
 	}
 	return c.listAttemptsOf(ref, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.Payout(ctx, ref)
+		_, err := payoutOf(ctx, tx, ref, till.NounPayout)
 		return err
+	})
+}
+
+// payoutOf reads a payout, or a refund: one is not found as the other.
+func payoutOf(ctx context.Context, tx *store.Tx, ref store.Ref, noun till.Noun) (*store.PayoutRow, error) {
+	rows, err := tx.Payouts(ctx, []store.Ref{ref})
+	if p := rows[ref]; err != nil || p != nil && p.Noun() == noun {
+		return p, err
+	}
+	if noun == till.NounRefund {
+		return nil, &till.Error{Code: till.CodeRefundNotFound}
+	}
+	return nil, &till.Error{Code: till.CodePayoutNotFound}
+}
+
+func (c *exchange) listPayoutEventsOf(ref store.Ref, noun till.Noun) error {
+	return c.listEventsOf(func(ctx context.Context, tx *store.Tx) ([]*store.EventRow, error) {
+		if _, err := payoutOf(ctx, tx, ref, noun); err != nil {
+			return nil, err
+		}
+		return tx.PayoutEvents(ctx, ref)
 	})
 }

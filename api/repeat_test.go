@@ -22,9 +22,20 @@ var goodBodies = map[string]string{
 	"POST /payments": `{"method":"mtn_momo","country":"CG","amount":{"value":"5000","currency":"XAF"},"customer":{"phone":"242064000001","name":"A","email":"a@b.example"},` +
 		`"idempotency_key":"00000000-0000-4000-8000-000000000001","reference":"r","description":"d","metadata":{"a":{"b":"c"}},` +
 		`"charge":{"items":[{"name":"Rice","quantity":1.5,"unit_price":"2000","total":"3000"}],"subtotal":"3000"},"tax":{"inclusive":true,"amount":"500","rate":"11.11","type":"VAT"}}`,
+	"POST /refunds":                    `{"payment_id":"` + unknownID + `","amount":{"value":"500","currency":"XAF"},"idempotency_key":"00000000-0000-4000-8000-000000000004","reason":"other","reference":"r","description":"d","metadata":{"a":1}}`,
+	"POST /refunds/{refund_id}/cancel": `{}`,
+	"POST /checkouts": `{"amount":{"value":"5000","currency":"XAF"},"idempotency_key":"00000000-0000-4000-8000-000000000006","reference":"r","description":"d","metadata":{"a":{"b":"c"}},` +
+		`"charge":{"items":[{"name":"Rice","quantity":1.5,"unit_price":"2000","total":"3000"}],"subtotal":"3000"},"tax":{"inclusive":true,"amount":"500","rate":"11.11","type":"VAT"},` +
+		`"expires_in_seconds":600,"country":"CG","methods":["mtn_momo"],"phone":"242064000001","phone_fixed":false,"return_url":"https://shop.example/done","language":"fr"}`,
+	"POST /checkouts/{checkout_id}/cancel": `{}`,
+	"POST /links": `{"title":"Alms","open_amount":{"currency":"XAF","min":"500","max":"50000","suggested":["1000"]},"ask_reference":{"label":"Your name","required":true},` +
+		`"idempotency_key":"00000000-0000-4000-8000-000000000007","description":"d","metadata":{"a":{"b":"c"}},"country":"CG","methods":["mtn_momo"],"return_url":"https://shop.example/done",` +
+		`"language":"fr","expires_at":"2030-01-01T00:00:00Z"}`,
+	"PATCH /links/{link_id}": `{"active":false,"title":"Alms of May","expires_at":"2030-01-01T00:00:00Z"}`,
 	"POST /payouts": `{"method":"mtn_momo","country":"CG","amount":{"value":"500","currency":"XAF"},"recipient":{"phone":"242064000001"},` +
 		`"idempotency_key":"00000000-0000-4000-8000-000000000001","reference":"r","description":"d","metadata":{"a":{"b":"c"}}}`,
 	"POST /payouts/{payout_id}/cancel":                    `{}`,
+	"POST /payment-methods/predict":                       `{"phone":"06 400 00 01","country":"CG"}`,
 	"POST /events/{event_id}/redeliver":                   `{"endpoint_id":"019a8e0c-0000-7000-8000-000000000000"}`,
 	"POST /webhook-endpoints":                             `{"url":"https://8.8.8.8/","events":["payment.success"],"description":"d","enabled":false}`,
 	"PATCH /webhook-endpoints/{endpoint_id}":              `{"url":"https://8.8.8.8/","events":["payment.success"],"description":"d","enabled":false}`,
@@ -111,7 +122,7 @@ func TestNoRefusalRepeatsAPhoneNumber(t *testing.T) {
 	}
 	for _, r := range api.Routes {
 		name := r.Method + " " + r.Path
-		path := strings.NewReplacer("{payment_id}", unknownID, "{payout_id}", unknownID, "{endpoint_id}", unknownID, "{event_id}", unknownID, "{key_id}", strings.Split(key, "_")[2]).Replace(r.Path)
+		path := strings.NewReplacer("{payment_id}", unknownID, "{payout_id}", unknownID, "{refund_id}", unknownID, "{endpoint_id}", unknownID, "{event_id}", unknownID, "{key_id}", strings.Split(key, "_")[2]).Replace(r.Path)
 		good := goodBodies[name]
 		if strings.HasPrefix(good, "{") {
 			for _, body := range mutants(good) {

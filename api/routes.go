@@ -42,6 +42,24 @@ var Routes = []Route{
 	{Method: http.MethodGet, Path: "/payments/{payment_id}", Scope: till.PaymentsRead, Query: waitQuery, handle: (*exchange).getPayment},
 	{Method: http.MethodGet, Path: "/payments/{payment_id}/attempts", Scope: till.PaymentsRead, handle: (*exchange).listAttempts},
 	{Method: http.MethodGet, Path: "/payments/{payment_id}/events", Scope: till.PaymentsRead, handle: (*exchange).listPaymentEvents},
+	{Method: http.MethodGet, Path: "/payments/{payment_id}/refunds", Scope: till.PaymentsRead, handle: onRefunds(refundHandlers.listPaymentRefunds)},
+
+	{Method: http.MethodPost, Path: "/refunds", Scope: till.RefundsWrite, Fresh: true, Body: requiredBody, handle: onRefunds(refundHandlers.createRefund)},
+	{Method: http.MethodGet, Path: "/refunds", Scope: till.PaymentsRead, Query: refundQuery, handle: onRefunds(refundHandlers.listRefunds)},
+	{Method: http.MethodGet, Path: "/refunds/{refund_id}", Scope: till.PaymentsRead, Query: waitQuery, handle: onRefunds(refundHandlers.getRefund)},
+	{Method: http.MethodPost, Path: "/refunds/{refund_id}/cancel", Scope: till.RefundsWrite, Fresh: true, Body: optionalBody, handle: onRefunds(refundHandlers.cancelRefund)},
+	{Method: http.MethodGet, Path: "/refunds/{refund_id}/attempts", Scope: till.PaymentsRead, handle: onRefunds(refundHandlers.listRefundAttempts)},
+	{Method: http.MethodGet, Path: "/refunds/{refund_id}/events", Scope: till.PaymentsRead, handle: onRefunds(refundHandlers.listRefundEvents)},
+
+	{Method: http.MethodPost, Path: "/checkouts", Scope: till.PaymentsWrite, Body: requiredBody, handle: onCheckouts(checkoutHandlers.createCheckout)},
+	{Method: http.MethodGet, Path: "/checkouts", Scope: till.PaymentsRead, Query: checkoutQuery, handle: onCheckouts(checkoutHandlers.listCheckouts)},
+	{Method: http.MethodGet, Path: "/checkouts/{checkout_id}", Scope: till.PaymentsRead, Query: waitQuery, handle: onCheckouts(checkoutHandlers.getCheckout)},
+	{Method: http.MethodPost, Path: "/checkouts/{checkout_id}/cancel", Scope: till.PaymentsWrite, Body: optionalBody, handle: onCheckouts(checkoutHandlers.cancelCheckout)},
+
+	{Method: http.MethodPost, Path: "/links", Scope: till.PaymentsWrite, Body: requiredBody, handle: onLinks(linkHandlers.createLink)},
+	{Method: http.MethodGet, Path: "/links", Scope: till.PaymentsRead, Query: linkQuery, handle: onLinks(linkHandlers.listLinks)},
+	{Method: http.MethodGet, Path: "/links/{link_id}", Scope: till.PaymentsRead, handle: onLinks(linkHandlers.getLink)},
+	{Method: http.MethodPatch, Path: "/links/{link_id}", Scope: till.PaymentsWrite, Body: optionalBody, handle: onLinks(linkHandlers.changeLink)},
 
 	{Method: http.MethodPost, Path: "/payouts", Scope: till.PayoutsWrite, Fresh: true, Body: requiredBody, handle: (*exchange).createPayout},
 	{Method: http.MethodGet, Path: "/payouts", Scope: till.PayoutsRead, Fresh: true, Query: paymentQuery, handle: (*exchange).listPayouts},
@@ -66,13 +84,15 @@ var Routes = []Route{
 	{Method: http.MethodPost, Path: "/webhook-endpoints/{endpoint_id}/replay", Scope: till.WebhooksManage, Body: requiredBody, Stores: true, handle: onHooks(hookHandlers.replayEvents)},
 
 	{Method: http.MethodGet, Path: "/payment-methods", handle: (*exchange).listMethods},
+	{Method: http.MethodPost, Path: "/payment-methods/predict", Body: requiredBody, handle: (*exchange).predictMethod},
 	{Method: http.MethodGet, Path: "/wallets", Scope: till.WalletsRead, handle: (*exchange).listWallets},
 	{Method: http.MethodGet, Path: "/transactions", Scope: till.WalletsRead, Query: transactionQuery, handle: (*exchange).listTransactions},
 
-	{Method: http.MethodGet, Path: "/api-keys", Scope: till.KeysManage, Fresh: true, handle: (*exchange).listKeys},
-	{Method: http.MethodPost, Path: "/api-keys", Scope: till.KeysManage, Fresh: true, Body: requiredBody, Stores: true, handle: (*exchange).createKey},
-	{Method: http.MethodPost, Path: "/api-keys/{key_id}/rotate", Scope: till.KeysManage, Fresh: true, Self: true, Body: optionalBody, Stores: true, handle: (*exchange).rotateKey},
-	{Method: http.MethodDelete, Path: "/api-keys/{key_id}", Scope: till.KeysManage, Fresh: true, Self: true, Query: revokeQuery, handle: (*exchange).revokeKey},
+	{Method: http.MethodGet, Path: "/me", handle: onKeys(keyHandlers.getMe)},
+	{Method: http.MethodGet, Path: "/api-keys", Scope: till.KeysManage, Fresh: true, handle: onKeys(keyHandlers.listKeys)},
+	{Method: http.MethodPost, Path: "/api-keys", Scope: till.KeysManage, Fresh: true, Body: requiredBody, Stores: true, handle: onKeys(keyHandlers.createKey)},
+	{Method: http.MethodPost, Path: "/api-keys/{key_id}/rotate", Scope: till.KeysManage, Fresh: true, Self: true, Body: optionalBody, Stores: true, handle: onKeys(keyHandlers.rotateKey)},
+	{Method: http.MethodDelete, Path: "/api-keys/{key_id}", Scope: till.KeysManage, Fresh: true, Self: true, Query: revokeQuery, handle: onKeys(keyHandlers.revokeKey)},
 
 	{Method: http.MethodGet, Path: "/sandbox/prompts", Scope: till.PaymentsWrite, TestOnly: true, handle: (*exchange).listPrompts},
 	{Method: http.MethodPost, Path: "/sandbox/prompts/{payment_id}", Scope: till.PaymentsWrite, TestOnly: true, Body: optionalBody, handle: (*exchange).decidePrompt},
@@ -90,6 +110,13 @@ type hookHandlers struct{ *exchange }
 
 func onHooks(handle func(hookHandlers) error) func(*exchange) error {
 	return func(c *exchange) error { return handle(hookHandlers{c}) }
+}
+
+// keyHandlers answer about keys.
+type keyHandlers struct{ *exchange }
+
+func onKeys(handle func(keyHandlers) error) func(*exchange) error {
+	return func(c *exchange) error { return handle(keyHandlers{c}) }
 }
 
 // callbackHandlers answer operators.

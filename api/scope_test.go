@@ -44,7 +44,7 @@ func TestEveryRouteAsksForItsScope(t *testing.T) {
 		case len(r.Scopes) > 0: // one of several
 			key = w.keys["wallets alone"]
 		case r.Scope == "":
-			if a := w.do(r.Method, target, w.keys["wallets alone"], ""); a.Code != http.StatusOK {
+			if a := w.do(r.Method, target, w.keys["wallets alone"], goodBodies[name]); a.Code != http.StatusOK {
 				t.Errorf("%s is for any key: %d %s", name, a.Code, a.Body)
 			}
 			continue
@@ -61,16 +61,20 @@ func TestEveryRouteAsksForItsScope(t *testing.T) {
 }
 
 // What the service decides by itself cannot be decided by a body that says it:
-// no status, fee, owner, secret or history of a caller's choosing.
+// no status, fee, owner, secret or history of a caller's choosing. The client is live, so
+// that the bodies are taken.
 func TestABodyCannotSayWhatTheServiceDecides(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})
 	defer w.stop()
-	w.addKey("test", "all", till.Scopes...)
+	w.addKey("live", "all", till.Scopes...)
+	if err := w.accounts.EnableMethod(t.Context(), w.clients["live"].ID, "mtn_momo", true, "a test"); err != nil {
+		t.Fatal(err)
+	}
 	forged := map[string]any{
 		"id": "00000000-0000-7000-8000-000000000001", "client_id": w.clients["other"].ID.String(), "status": "success", "fee": "-5", "net": "1", "provider_reference": "FORGED",
 		"created_at": "2001-01-01T00:00:00Z", "expires_at": "2001-01-01T00:00:00Z", "late_success_at": "2001-01-01T00:00:00Z", "reversed_at": "2001-01-01T00:00:00Z",
-		"resolution": map[string]any{"state": "confirmed"}, "secret": "whsec_Zm9yZ2VkZm9yZ2VkZm9yZ2VkZm9yZ2Vk", "made_by": "forged", "replaces": "forged", "mode": "live",
+		"resolution": map[string]any{"state": "confirmed"}, "secret": "whsec_Zm9yZ2VkZm9yZ2VkZm9yZ2VkZm9yZ2Vk", "made_by": "forged", "replaces": "forged", "mode": "test",
 		"owed": "0", "connection": "forged", "retryable": true, "failure_reason": "wrong_pin",
 	}
 	for path, good := range map[string]string{

@@ -26,7 +26,7 @@ func TestStoriesEndAsTheTableSays(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, options{database: database, quiet: true})
 				defer w.stop()
-				w.addKey("test", "all", "payments:read", "payments:write", "payouts:read", "payouts:write")
+				w.addKey("test", "all", "payments:read", "payments:write", "payouts:read", "payouts:write", "refunds:write")
 				w.created("test", "00000000-0000-4000-8000-00000000ffff", "242064000001") // what is paid out of
 				time.Sleep(3 * time.Second)
 				playStories(t, w)
@@ -43,6 +43,17 @@ type story struct {
 	Events                []string
 }
 
+// accepted creates something and returns its id.
+func accepted(t *testing.T, w *world, subject, body string) string {
+	t.Helper()
+	a := w.do(http.MethodPost, "/v1/"+subject+"s", w.keys["all"], body)
+	var made struct{ ID string }
+	if err := json.Unmarshal(a.Body.Bytes(), &made); err != nil || a.Code != http.StatusAccepted {
+		t.Fatalf("%s %s: %d %s", subject, body, a.Code, a.Body)
+	}
+	return made.ID
+}
+
 func playStories(t *testing.T, w *world) {
 	var table struct{ Items []story }
 	a := w.do(http.MethodGet, "/v1/sandbox/stories", w.keys["all"], "")
@@ -50,19 +61,26 @@ func playStories(t *testing.T, w *world) {
 		t.Fatalf("%d %s", a.Code, a.Body)
 	}
 	ids := make([]string, len(table.Items))
+	pay := func(subject, who, phone string, i int) (id string) {
+		t.Helper()
+		body := fmt.Sprintf(`{"method":"mtn_momo","country":"CG","amount":{"value":"100","currency":"XAF"},%q:{"phone":%q},"idempotency_key":"00000000-0000-4000-8000-%012d"}`, who, phone, i)
+		return accepted(t, w, subject, body)
+	}
 	for i, s := range table.Items {
 		phone := "242064004567"
 		if s.EndsIn != nil {
 			phone = "24206400" + *s.EndsIn
 		}
-		who := map[string]string{"payment": "customer", "payout": "recipient"}[s.Subject]
-		body := fmt.Sprintf(`{"method":"mtn_momo","country":"CG","amount":{"value":"100","currency":"XAF"},%q:{"phone":%q},"idempotency_key":"00000000-0000-4000-8000-%012d"}`, who, phone, i)
-		a := w.do(http.MethodPost, "/v1/"+s.Subject+"s", w.keys["all"], body)
-		var made struct{ ID string }
-		if err := json.Unmarshal(a.Body.Bytes(), &made); err != nil || a.Code != http.StatusAccepted {
-			t.Fatalf("%s %s: %d %s", s.Subject, s.Name, a.Code, a.Body)
+		switch s.Subject {
+		case "payment":
+			ids[i] = pay(s.Subject, "customer", phone, i)
+		case "payout":
+			ids[i] = pay(s.Subject, "recipient", phone, i)
+		case "refund": // of a payment by this phone, which succeeds
+			payment := pay("payment", "customer", phone, i)
+			time.Sleep(3 * time.Second)
+			ids[i] = accepted(t, w, s.Subject, fmt.Sprintf(`{"payment_id":%q,"idempotency_key":"00000000-0000-4000-8000-%012d"}`, payment, i))
 		}
-		ids[i] = made.ID
 	}
 	time.Sleep(window + 10*time.Second)
 	for i, s := range table.Items {

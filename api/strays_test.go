@@ -17,6 +17,7 @@ import (
 	"till/internal/seal"
 	"till/provider"
 	"till/store"
+	"till/store/matching"
 )
 
 // claiming is an operator that calls one address, and whose callbacks can be read.
@@ -89,14 +90,14 @@ func TestACallbackAboutNothingHereIsAStray(t *testing.T) {
 			if got := exchange(h, c.in); got != c.status {
 				t.Errorf("%s: answered %d, want %d", c.name, got, c.status)
 			}
-			all, err := books.ListStrays(ctx, w.store, store.StrayFilter{})
+			all, err := books.ListStrays(ctx, w.store, matching.StrayFilter{})
 			if err != nil || len(all)-open != c.strays {
 				t.Errorf("%s: %d strays more, want %d (%v)", c.name, len(all)-open, c.strays, err)
 			}
 			open = len(all)
 		}
 		got := map[string]bool{}
-		all, _ := books.ListStrays(ctx, w.store, store.StrayFilter{})
+		all, _ := books.ListStrays(ctx, w.store, matching.StrayFilter{})
 		for _, s := range all {
 			got[fmt.Sprintf("%s %s %q %s %s %d", s.Connection, s.Direction, s.Claimed, s.Reference, s.Receipt, s.Amount.Minor)] = true
 		}

@@ -9,6 +9,7 @@ import (
 
 	"till"
 	"till/api"
+	"till/provider"
 	"till/store/storetest"
 	"till/webhook"
 )
@@ -20,6 +21,9 @@ type crossing struct {
 	stranger      string // a key of B that may do everything
 	id, prompt    string // payments of A
 	payout        string // of A
+	checkout      string // of A
+	link          string // of A
+	given, refund string // a payment of A, and its refund
 	keyID, client string // of A
 	event         string // the id of A's first event
 	endpoint      string // of A
@@ -37,6 +41,9 @@ func TestTenantCrossing(t *testing.T) {
 		keyID:  strings.Split(w.keys["test"], "_")[2], client: w.clients["test"].ID.String(),
 	}
 	x.payout = x.pay()
+	x.checkout = w.checkout(w.keys["test"])
+	x.link = w.link(w.keys["test"])
+	x.given, x.refund = x.refunded()
 	x.event = till.EventID(w.clients["test"].ID, 1, mustParse(t, x.id).Time()).String()
 	if a := w.do(http.MethodGet, "/v1/events/"+x.event, w.keys["test"], ""); a.Code != http.StatusOK {
 		t.Fatalf("A's own event: %d %s", a.Code, a.Body)
@@ -80,20 +87,35 @@ func (x *crossing) cases() map[string]func(method, target string) {
 		"POST /payments": x.create,
 		"GET /payments": x.empty("?reference=order+of+A", "?idempotency_key=00000000-0000-4000-8000-000000000002", "?status=pending", "?method=mtn_momo",
 			"?provider_reference=SBX", "?from_date=2000-01-01T00:00:00Z"),
-		"GET /payments/{payment_id}":          x.missing("payment_not_found"),
-		"GET /payments/{payment_id}/attempts": x.missing("payment_not_found"),
-		"GET /payments/{payment_id}/events":   x.missing("payment_not_found"),
-		"POST /payouts":                       x.poor,
-		"GET /payouts":                        x.empty("?status=pending", "?idempotency_key=00000000-0000-4000-8000-000000000003"),
-		"GET /payouts/{payout_id}":            x.missing("payout_not_found"),
-		"POST /payouts/{payout_id}/cancel":    x.missing("payout_not_found"),
-		"GET /payouts/{payout_id}/attempts":   x.missing("payout_not_found"),
-		"GET /payouts/{payout_id}/events":     x.missing("payout_not_found"),
-		"GET /events":                         x.empty("?limit=200", "?after=1"),
-		"GET /events/{event_id}":              x.missing("event_not_found"),
-		"POST /events/{event_id}/redeliver":   x.missing("event_not_found"),
-		"POST /webhook-endpoints":             x.ownEndpoint,
-		"GET /webhook-endpoints":              x.empty(),
+		"GET /payments/{payment_id}":           x.missing("payment_not_found"),
+		"GET /payments/{payment_id}/attempts":  x.missing("payment_not_found"),
+		"GET /payments/{payment_id}/events":    x.missing("payment_not_found"),
+		"GET /payments/{payment_id}/refunds":   x.missing("payment_not_found"),
+		"POST /refunds":                        x.giveBack,
+		"GET /refunds":                         x.empty("?status=pending", "?payment_id="+x.given, "?idempotency_key=00000000-0000-4000-8000-000000000004"),
+		"GET /refunds/{refund_id}":             x.missing("refund_not_found"),
+		"POST /refunds/{refund_id}/cancel":     x.missing("refund_not_found"),
+		"GET /refunds/{refund_id}/attempts":    x.missing("refund_not_found"),
+		"GET /refunds/{refund_id}/events":      x.missing("refund_not_found"),
+		"POST /checkouts":                      x.ownCheckout,
+		"GET /checkouts":                       x.empty("?state=open", "?reference=order+of+A", "?link_id="+x.link, "?from_date=2000-01-01T00:00:00Z"),
+		"GET /checkouts/{checkout_id}":         x.missing("checkout_not_found"),
+		"POST /checkouts/{checkout_id}/cancel": x.missing("checkout_not_found"),
+		"POST /links":                          x.ownLink,
+		"GET /links":                           x.empty("?active=true", "?from_date=2000-01-01T00:00:00Z"),
+		"GET /links/{link_id}":                 x.missing("link_not_found"),
+		"PATCH /links/{link_id}":               x.missing("link_not_found"),
+		"POST /payouts":                        x.poor,
+		"GET /payouts":                         x.empty("?status=pending", "?idempotency_key=00000000-0000-4000-8000-000000000003"),
+		"GET /payouts/{payout_id}":             x.missing("payout_not_found"),
+		"POST /payouts/{payout_id}/cancel":     x.missing("payout_not_found"),
+		"GET /payouts/{payout_id}/attempts":    x.missing("payout_not_found"),
+		"GET /payouts/{payout_id}/events":      x.missing("payout_not_found"),
+		"GET /events":                          x.empty("?limit=200", "?after=1"),
+		"GET /events/{event_id}":               x.missing("event_not_found"),
+		"POST /events/{event_id}/redeliver":    x.missing("event_not_found"),
+		"POST /webhook-endpoints":              x.ownEndpoint,
+		"GET /webhook-endpoints":               x.empty(),
 
 		"GET /webhook-endpoints/{endpoint_id}":                x.missing("webhook_endpoint_not_found"),
 		"PATCH /webhook-endpoints/{endpoint_id}":              x.missing("webhook_endpoint_not_found"),
@@ -104,8 +126,10 @@ func (x *crossing) cases() map[string]func(method, target string) {
 		"POST /webhook-endpoints/{endpoint_id}/replay":        x.missing("webhook_endpoint_not_found"),
 
 		"GET /payment-methods":                 x.empty(),
+		"POST /payment-methods/predict":        x.predicted,
 		"GET /wallets":                         x.empty(),
-		"GET /transactions":                    x.empty("?payment_id="+x.id, "?reference=order+of+A", "?payout_id="+x.payout, "?currency=XAF"),
+		"GET /transactions":                    x.empty("?payment_id="+x.id, "?reference=order+of+A", "?payout_id="+x.payout, "?refund_id="+x.refund, "?currency=XAF"),
+		"GET /me":                              x.empty(),
 		"GET /api-keys":                        x.empty(),
 		"POST /api-keys":                       x.createKey,
 		"POST /api-keys/{key_id}/rotate":       x.missing("api_key_not_found"),
@@ -128,7 +152,7 @@ func (x *crossing) target(path string) string {
 	if strings.HasPrefix(path, "/sandbox") {
 		id = x.prompt
 	}
-	return "/v1" + strings.NewReplacer("{payment_id}", id, "{payout_id}", x.payout, "{event_id}", x.event, "{endpoint_id}", x.endpoint, "{key_id}", x.keyID, "{connection}", "sandbox",
+	return "/v1" + strings.NewReplacer("{payment_id}", id, "{payout_id}", x.payout, "{refund_id}", x.refund, "{checkout_id}", x.checkout, "{link_id}", x.link, "{event_id}", x.event, "{endpoint_id}", x.endpoint, "{key_id}", x.keyID, "{connection}", "sandbox",
 		"{token}", x.client+"."+id+".AAAAAAAAAAAAAAAAAAAAAA").Replace(path)
 }
 
@@ -136,8 +160,13 @@ func (x *crossing) target(path string) string {
 func (x *crossing) missing(code string) func(method, target string) {
 	return func(method, target string) {
 		body := ""
-		if method == http.MethodPost {
+		switch {
+		case strings.Contains(target, "/prompts/"):
 			body = `{"action":"approve"}`
+		case strings.HasSuffix(target, "/replay"):
+			body = `{"failed":true}`
+		case method == http.MethodPost, method == http.MethodPatch:
+			body = `{}`
 		}
 		a := x.w.do(method, target, x.stranger, body)
 		if a.Code != http.StatusNotFound || !strings.Contains(a.Body.String(), `"`+code+`"`) {
@@ -146,7 +175,14 @@ func (x *crossing) missing(code string) func(method, target string) {
 	}
 }
 
-// empty wants nothing of A's in the answer, whatever B filters by.
+// predicted is the table of prefixes, whose answer is the same for every client.
+func (x *crossing) predicted(method, target string) {
+	body := goodBodies[method+" "+strings.TrimPrefix(target, "/v1")]
+	if a := x.w.do(method, target, x.stranger, body); a.Code != http.StatusOK || !strings.Contains(a.Body.String(), `"mtn_momo"`) {
+		x.t.Errorf("%s %s: %d %s", method, target, a.Code, a.Body)
+	}
+}
+
 func (x *crossing) empty(queries ...string) func(method, target string) {
 	return func(method, target string) {
 		for _, q := range append(queries, "") {
@@ -154,7 +190,7 @@ func (x *crossing) empty(queries ...string) func(method, target string) {
 			if a.Code != http.StatusOK {
 				x.t.Errorf("%s %s%s: %d %s", method, target, q, a.Code, a.Body)
 			}
-			for _, mine := range []string{x.id, x.prompt, x.payout, x.keyID, x.client, x.event, x.endpoint} {
+			for _, mine := range []string{x.id, x.prompt, x.payout, x.checkout, x.link, x.keyID, x.client, x.event, x.endpoint} {
 				if strings.Contains(a.Body.String(), mine) {
 					x.t.Errorf("%s %s%s shows %s", method, target, q, mine)
 				}
@@ -187,6 +223,47 @@ func (x *crossing) pay() string {
 	return p.ID
 }
 
+// refunded makes a payment of A, and a refund of it.
+func (x *crossing) refunded() (payment, refund string) {
+	c := storetest.NewCollector(x.t, x.w.store)
+	p := storetest.Apply(x.t, c, x.w.store, storetest.NewPayment(x.t, c, x.w.clients["test"], storetest.Body{}), provider.Result{Outcome: provider.Success, Receipt: "R-given"})
+	x.w.addKey("test", "refunder", till.RefundsWrite)
+	a := x.w.do(http.MethodPost, "/v1/refunds", x.w.keys["refunder"], refundBody(p.ID.String()))
+	var r struct{ ID string }
+	if err := json.Unmarshal(a.Body.Bytes(), &r); err != nil || a.Code != http.StatusAccepted {
+		x.t.Fatalf("A's refund: %d %s %v", a.Code, a.Body, err)
+	}
+	return p.ID.String(), r.ID
+}
+
+func refundBody(payment string) string {
+	return `{"payment_id":"` + payment + `","idempotency_key":"00000000-0000-4000-8000-000000000004"}`
+}
+
+// ownLink wants that A's key makes a link of B's own.
+func (x *crossing) ownLink(method, target string) {
+	a := x.w.do(method, target, x.stranger, linkBody)
+	if a.Code != http.StatusCreated || strings.Contains(a.Body.String(), x.link) || a.Header().Get("Idempotent-Replayed") != "" {
+		x.t.Errorf("B's link with A's key: %d %s", a.Code, a.Body)
+	}
+}
+
+// ownCheckout wants that A's key makes a checkout of B's own.
+func (x *crossing) ownCheckout(method, target string) {
+	a := x.w.do(method, target, x.stranger, checkoutBody)
+	if a.Code != http.StatusCreated || strings.Contains(a.Body.String(), x.checkout) || a.Header().Get("Idempotent-Replayed") != "" {
+		x.t.Errorf("B's checkout with A's key: %d %s", a.Code, a.Body)
+	}
+}
+
+// giveBack wants that B can neither give back A's payment nor use A's key.
+func (x *crossing) giveBack(method, target string) {
+	a := x.w.do(method, target, x.stranger, refundBody(x.given))
+	if a.Code != http.StatusNotFound || !strings.Contains(a.Body.String(), `"payment_not_found"`) {
+		x.t.Errorf("B's refund of A's payment: %d %s", a.Code, a.Body)
+	}
+}
+
 // poor wants that B can neither use A's idempotency key nor A's money.
 func (x *crossing) poor(method, target string) {
 	a := x.w.do(method, target, x.stranger, payoutBody)
@@ -197,7 +274,8 @@ func (x *crossing) poor(method, target string) {
 
 // ownEndpoint wants an endpoint of B's own, and that it gets no event of A's.
 func (x *crossing) ownEndpoint(method, target string) {
-	a := x.w.do(method, target, x.stranger, `{"url":"https://93.184.216.34/b","events":["*"],"client_id":"`+x.client+`","id":"`+x.endpoint+`"}`)
+	x.refused(method, target, `{"url":"https://93.184.216.34/b","events":["*"],"client_id":"`+x.client+`","id":"`+x.endpoint+`"}`)
+	a := x.w.do(method, target, x.stranger, `{"url":"https://93.184.216.34/b","events":["*"]}`)
 	if a.Code != http.StatusCreated || strings.Contains(a.Body.String(), x.endpoint) {
 		x.t.Errorf("B's endpoint: %d %s", a.Code, a.Body)
 	}
@@ -211,9 +289,17 @@ func (x *crossing) ownEndpoint(method, target string) {
 	}
 }
 
-// createKey wants a key of B's own, whatever the body says.
+// refused wants that a body of B's cannot name A.
+func (x *crossing) refused(method, target, body string) {
+	if a := x.w.do(method, target, x.stranger, body); a.Code != http.StatusUnprocessableEntity || !strings.Contains(a.Body.String(), `"unknown_member"`) {
+		x.t.Errorf("%s %s with %s: %d %s", method, target, body, a.Code, a.Body)
+	}
+}
+
+// createKey wants a key of B's own.
 func (x *crossing) createKey(method, target string) {
-	a := x.w.do(method, target, x.stranger, `{"client_id":"`+x.client+`"}`)
+	x.refused(method, target, `{"client_id":"`+x.client+`"}`)
+	a := x.w.do(method, target, x.stranger, `{}`)
 	var k struct {
 		Key string `json:"api_key"`
 	}

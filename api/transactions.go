@@ -11,7 +11,7 @@ import (
 )
 
 var transactionQuery = []string{
-	"type", "currency", "payment_id", "payout_id", "reference", "from_date", "to_date", "limit", "offset", "order",
+	"type", "currency", "payment_id", "payout_id", "refund_id", "reference", "from_date", "to_date", "limit", "offset", "order",
 }
 
 // listTransactions is GET /transactions: a page, or the whole statement as CSV or JSON
@@ -25,7 +25,7 @@ func (c *exchange) listTransactions() error {
 		From:      p.time("from_date"),
 		To:        p.time("to_date"),
 	}
-	payment, payout := p.id("payment_id"), p.id("payout_id")
+	payment, payout, refund := p.id("payment_id"), p.id("payout_id"), p.id("refund_id")
 	page := p.page()
 	_, limited := p.get("limit")
 	_, skipped := p.get("offset")
@@ -33,7 +33,7 @@ func (c *exchange) listTransactions() error {
 	if err := p.err(); err != nil {
 		return err
 	}
-	possible := setIDFilter(payment, &f.PaymentID) && setIDFilter(payout, &f.PayoutID)
+	possible := setIDFilter(payment, &f.PaymentID) && setIDFilter(payout, &f.PayoutID) && setIDFilter(refund, &f.RefundID)
 	e := exportOf(c.r.Header["Accept"])
 	if e != nil {
 		if !ordered {

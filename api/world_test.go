@@ -17,6 +17,7 @@ import (
 	"till"
 	"till/account"
 	"till/api"
+	"till/checkout"
 	"till/collect"
 	"till/engine"
 	"till/internal/seal"
@@ -25,6 +26,7 @@ import (
 	"till/provider"
 	"till/provider/sandbox"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 	"till/webhook"
 )
@@ -42,6 +44,7 @@ type world struct {
 	operator  *sandbox.Operator
 	collector *collect.Collector
 	payouts   *payout.Disburser
+	checkouts *checkout.Checkouts
 	accounts  *account.Accounts
 	endpoints *webhook.Endpoints
 	deliverer *webhook.Dispatcher // nil: nothing is pushed
@@ -61,6 +64,7 @@ type world struct {
 type options struct {
 	meter     *meter.Meter // nil: nothing is counted
 	rate      float64
+	noPages   bool // nobody can pay on a page
 	noSandbox bool
 	quiet     bool         // nothing is logged
 	deliver   bool         // events are pushed to endpoints
@@ -96,7 +100,11 @@ func newWorld(t testing.TB, o options) *world {
 		t.Fatal(err)
 	}
 	err = w.store.Update(ctx, func(tx *store.Tx) error {
-		return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("not looked at"), CreatedAt: tx.Now()})
+		err := admin.InsertInstallation(ctx, tx, &admin.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("not looked at"), CreatedAt: tx.Now()})
+		if err == nil {
+			_, err = admin.RaiseLevel(ctx, tx, admin.Level)
+		}
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -120,12 +128,14 @@ func newWorld(t testing.TB, o options) *world {
 		Store: w.store, Secret: []byte("a secret for tests"), Log: log,
 		Connections:  map[string]provider.Provider{"sandbox": w.operator.Payouts()},
 		Routes:       engine.ByMode(w.route(o.payouts)),
+		Refunds:      engine.Refunds{Origins: map[string]engine.Origin{"sandbox": {Fingerprint: w.operator.Fingerprint()}, storetest.Connection: {}}},
 		CallbackBase: baseURL + "/callbacks",
 	})
+	w.checkouts = checkout.New(checkout.Config{Store: w.store, Collector: w.collector, Secret: []byte("a secret for tests"), PageURL: map[bool]string{false: "https://pay.till.test"}[o.noPages], Hosts: []string{"pay.till.test"}, Log: log})
 	w.accounts = account.New(w.store, log)
 	w.makeEndpoints(o.deliver)
 	c := api.Config{
-		Store: w.store, Collector: w.collector, Payouts: w.payouts, Accounts: w.accounts, Sandbox: w.operator, Endpoints: w.endpoints,
+		Store: w.store, Collector: w.collector, Payouts: w.payouts, Checkouts: w.checkouts, Accounts: w.accounts, Sandbox: w.operator, Endpoints: w.endpoints,
 		BaseURL: baseURL, ErrorPages: errorPages, RateLimit: o.rate, TestQuota: o.quota, Ready: w.ready, Meter: o.meter, Log: log,
 	}
 	if o.noSandbox {

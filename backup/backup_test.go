@@ -18,6 +18,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
 )
 
 // house is an installation on a file, with the secret beside it.
@@ -48,7 +49,7 @@ func newHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	err = h.s.Update(ctx, func(tx *store.Tx) error {
-		return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: h.secret, CreatedAt: tx.Now()})
+		return admin.InsertInstallation(ctx, tx, &admin.Installation{LogID: till.NewID(tx.Now()), SecretCheck: h.secret, CreatedAt: tx.Now()})
 	})
 	if err == nil {
 		err = os.WriteFile(h.secretFile(), h.secret, 0o600)
@@ -88,7 +89,7 @@ func (h *house) request(archive io.Reader) RestoreRequest {
 				return err
 			}
 			return s.View(ctx, func(tx *store.Tx) error {
-				i, err := tx.Installation(ctx)
+				i, err := admin.ReadInstallation(ctx, tx)
 				if err == nil && !bytes.Equal(i.SecretCheck, secret) {
 					err = errors.New("it is another one")
 				}
@@ -341,7 +342,7 @@ func TestAFolderKeepsWholeFilesOnly(t *testing.T) {
 	if err := SetMark(ctx, place, good, Drilled, "good"); err != nil {
 		t.Fatal(err)
 	}
-	got, err := (Keep{Days: 1}).Prune(ctx, place, "0123456789ab", Guard{Now: good.Taken.Add(MinAge)})
+	got, err := (Keep{Days: 1}).Prune(ctx, place, "0123456789ab", Guard{Now: good.Taken.Add(minAge)})
 	if err != nil || len(got.Removed) != 1 || got.Removed[0].String() != name {
 		t.Errorf("pruned %v, %v", got, err)
 	}

@@ -176,7 +176,7 @@ func TestObjectStorage(t *testing.T) {
 			t.Fatalf("%d bytes, %v", n, err)
 		}
 	}
-	names, err := Names(ctx, b, "")
+	names, err := names(ctx, b, "")
 	if err != nil || len(names) != 5 {
 		t.Fatalf("%v, %v", names, err)
 	}
@@ -193,7 +193,7 @@ func TestObjectStorage(t *testing.T) {
 		}
 	}
 	// The marks are small objects of their own; two backups and their marks are left.
-	got, err := (Keep{Days: 2}).Prune(ctx, b, "0123456789ab", Guard{Now: names[0].Taken.Add(MinAge)})
+	got, err := (Keep{Days: 2}).Prune(ctx, b, "0123456789ab", Guard{Now: names[0].Taken.Add(minAge)})
 	if err != nil || len(got.Removed) != 3 || len(s.objects) != 4 {
 		t.Errorf("pruned %v, %v; %d are left", got, err, len(s.objects))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"till/books"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 )
 
@@ -24,7 +25,7 @@ func TestABackupOfAnOlderReleaseIsMigrated(t *testing.T) {
 	}
 	t.Cleanup(func() { h.s.Close() })
 	err = h.s.View(t.Context(), func(tx *store.Tx) error {
-		i, err := tx.Installation(t.Context())
+		i, err := admin.ReadInstallation(t.Context(), tx)
 		if err == nil {
 			h.secret = i.SecretCheck // see request
 		}

@@ -73,9 +73,9 @@ func NameOf(m *Manifest, encrypted bool) Name {
 	return Name{m.Installation, till.TimeOf(m.Taken().Std().Truncate(time.Millisecond)), encrypted}
 }
 
-// Names returns the backups in a place, the newest first, without files that are
+// names returns the backups in a place, the newest first, without files that are
 // none. An installation other than "" leaves only its own.
-func Names(ctx context.Context, p Place, installation string) ([]Name, error) {
+func names(ctx context.Context, p Place, installation string) ([]Name, error) {
 	list, err := p.List(ctx)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func SetMark(ctx context.Context, p Place, name Name, m Mark, text string) error
 // Newest returns the newest backup in a place. Where there are backups of several
 // installations, one has to be named: the newest of all may be another's.
 func Newest(ctx context.Context, p Place, installation string) (Name, error) {
-	names, err := Names(ctx, p, installation)
+	names, err := names(ctx, p, installation)
 	if err != nil {
 		return Name{}, err
 	}

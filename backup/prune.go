@@ -9,9 +9,9 @@ import (
 	"till"
 )
 
-// MinAge is how old a backup is at least when it is deleted: somebody notices within that
+// minAge is how old a backup is at least when it is deleted: somebody notices within that
 // time that the newer ones are worth less.
-const MinAge = 48 * time.Hour
+const minAge = 48 * time.Hour
 
 // Mark is what a small file beside a backup says about it. Its name is that of the backup
 // with the mark at its end.
@@ -118,7 +118,7 @@ func (g *Guard) keeps(n Name, good till.Time, marks map[string]bool) Why {
 	switch {
 	case marks[n.String()+string(Held)]:
 		return WhyHeld
-	case g.Now.Sub(n.Taken) < MinAge:
+	case g.Now.Sub(n.Taken) < minAge:
 		return WhyYoung
 	case n.Taken >= good:
 		return WhyUndrilled

@@ -50,7 +50,7 @@ func TestNoBackupIsDeletedThatMayBeTheLastGoodOne(t *testing.T) {
 		}
 		c.guard.Now = now
 		got, err := (Keep{Hours: 1}).Prune(ctx, place, "0123456789ab", c.guard)
-		left, _ := Names(ctx, place, "")
+		left, _ := names(ctx, place, "")
 		var gone []int
 		for _, h := range ages {
 			if !slices.Contains(left, at(h)) {

@@ -15,6 +15,7 @@ import (
 	"till/internal/system"
 	"till/recovery"
 	"till/store"
+	"till/store/admin"
 )
 
 // RestoreRequest says what to put back and where to.
@@ -194,7 +195,7 @@ func (r *RestoreRequest) prepare(ctx context.Context, m *Manifest, staging strin
 // comes from the proof of its secret, which was compared with the secret.
 func checkInstallation(ctx context.Context, s *store.Store, m *Manifest) error {
 	return s.View(ctx, func(tx *store.Tx) error {
-		i, err := tx.Installation(ctx)
+		i, err := admin.ReadInstallation(ctx, tx)
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"till"
 	"till/books"
 	"till/store"
+	"till/store/admin"
 )
 
 // Source is what a backup is made of.
@@ -39,7 +40,7 @@ var errNotStarted = errors.New("the database has not been started yet: there is 
 func (src *Source) Prepare(ctx context.Context) (*Manifest, error) {
 	m := &Manifest{Format: format, Program: src.Program, TakenAt: src.Store.Now().String(), Heads: []string{}}
 	err := src.Store.View(ctx, func(tx *store.Tx) error {
-		i, err := tx.Installation(ctx)
+		i, err := admin.ReadInstallation(ctx, tx)
 		if err != nil {
 			return err
 		}

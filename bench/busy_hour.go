@@ -36,15 +36,11 @@ func measureBusyHour(ctx context.Context, r *engineRun) error {
 	if err != nil {
 		return err
 	}
-	s, err := bed.open(ctx)
+	s, client, err := bed.openForClient(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	client, err := bed.client(ctx, s)
-	if err != nil {
-		return err
-	}
 	hour := till.TimeOf(s.Now().Std().Truncate(time.Hour))
 	from := hour.Add(-time.Hour + 20*60*time.Second)
 	to := from.Add(60 * time.Second)

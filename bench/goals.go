@@ -38,6 +38,9 @@ const (
 	goalConsoleMemory  = "console_memory"
 	goalConsoleStart   = "console_start"
 	goalTraces         = "traces"
+	goalRefundCreate   = "refund_create"
+	goalRefundLists    = "refund_lists"
+	goalRefundVerify   = "refund_verify"
 	goalCitusLife      = "citus_life"
 	goalCitusCreate    = "citus_create"
 	goalCitusMany      = "citus_create_many"
@@ -84,6 +87,9 @@ var goals = []goal{
 	{goalConsoleMemory, "idle memory with the console, after its first page, more than without", false, mustAim(8, 4), mustAim(8, 4), memoryText},
 	{goalConsoleStart, "start with the console, longer than without", false, mustAim(20, 10), mustAim(20, 10), timeText},
 	{goalTraces, "durable create with traces of 1 % sent to a collector / without traces", true, mustAim(0.99, 1), mustAim(0.99, 1), ratioText},
+	{goalRefundCreate, "create of a refund / create of a payout, the same number at once, cost per operation", false, mustAim(1.2, 1.1), mustAim(1.2, 1.1), ratioText},
+	{goalRefundLists, "list page of payments with what went back of each / of payments of which nothing can, {rows} payments: p50", false, mustAim(1.1, 1.05), mustAim(1.1, 1.05), ratioText},
+	{goalRefundVerify, "verify of a million refunds, CPU beyond that of a million payouts", false, mustAim(5000, 2500), mustAim(5000, 2500), timeText},
 	{goalCitusLife, "full life on Citus, 8 shards / on one PostgreSQL", true, [2]float64{}, mustAim(0.35, 0.5), ratioText},
 	{goalCitusCreate, "durable create on Citus, one client / on one PostgreSQL", true, [2]float64{}, mustAim(0.5, 0.7), ratioText},
 	{goalCitusMany, "durable create on Citus, 16 clients / on one PostgreSQL", true, [2]float64{}, mustAim(0.35, 0.5), ratioText},

@@ -75,15 +75,11 @@ func measureLists(ctx context.Context, r *engineRun) error {
 	if err != nil {
 		return err
 	}
-	s, err := bed.open(ctx)
+	s, client, err := bed.openForClient(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	client, err := bed.client(ctx, s)
-	if err != nil {
-		return err
-	}
 	l := &lists{Rows: r.rows}
 	if err := l.find(ctx, server, r.report.Seeding); err != nil {
 		return err

@@ -18,6 +18,8 @@ import (
 	"till"
 	"till/bench/seed"
 	"till/store"
+	"till/store/admin"
+	"till/store/matching"
 )
 
 const (
@@ -74,7 +76,9 @@ func (s *testbed) writeStatement(ctx context.Context, d *seeding, path string) (
 	if err := seed.Ledger(ctx, st, client.ID, from, d.to); err != nil {
 		return 0, err
 	}
-	err = st.Update(ctx, func(tx *store.Tx) error { return tx.SetConnectionFingerprint(ctx, seedConnection, seedConnection) })
+	err = st.Update(ctx, func(tx *store.Tx) error {
+		return admin.SetConnectionFingerprint(ctx, tx, seedConnection, seedConnection)
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -86,9 +90,9 @@ func (s *testbed) writeStatement(ctx context.Context, d *seeding, path string) (
 	fmt.Fprintln(w, "time,reference,receipt,amount,currency,status,description")
 	last := till.LastID(d.to)
 	for after := till.LastID(from - 1); ; {
-		var rows []store.ReconcileRow
+		var rows []matching.ReconcileRow
 		err := st.View(ctx, func(tx *store.Tx) (err error) {
-			rows, err = tx.ReconcileRows(ctx, till.SubjectPayment, seedConnection, client.ID, after, last, 10_000, nil)
+			rows, err = matching.ReconcileRows(ctx, tx, till.SubjectPayment, seedConnection, client.ID, after, last, 10_000, nil)
 			return err
 		})
 		if err != nil {

@@ -47,15 +47,11 @@ func measureSettle(ctx context.Context, r *engineRun) error {
 	if err != nil {
 		return err
 	}
-	s, err := bed.open(ctx)
+	s, client, err := bed.openForClient(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	client, err := bed.client(ctx, s)
-	if err != nil {
-		return err
-	}
 	h := newHotClient(s, client)
 	defer h.c.Close(ctx)
 	writers := 1

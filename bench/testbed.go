@@ -104,6 +104,20 @@ func (s *testbed) client(ctx context.Context, st *store.Store) (c *till.Client, 
 	return c, err
 }
 
+// openForClient opens the database with its only client.
+func (s *testbed) openForClient(ctx context.Context) (*store.Store, *till.Client, error) {
+	st, err := s.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := s.client(ctx, st)
+	if err != nil {
+		st.Close()
+		return nil, nil, err
+	}
+	return st, c, nil
+}
+
 // seeding is how a database was filled.
 type seeding struct {
 	Rows    int64   `json:"rows"`

@@ -13,6 +13,7 @@ import (
 	"till/books"
 	"till/ledger"
 	"till/store"
+	"till/store/auditlog"
 	"till/store/storetest"
 )
 
@@ -55,7 +56,7 @@ func TestAnAdjustmentIsALineAndAnAuditRow(t *testing.T) {
 			if d := cmp.Diff(got, []string{"credit 700 " + up.ID.String(), "debit 200 " + down.ID.String()}); d != "" || total != 2 {
 				t.Errorf("the statement of %d lines (-got +want)\n%s", total, d)
 			}
-			audit, err := tx.Audit(t.Context(), client.ID, 0, 10)
+			audit, err := auditlog.Read(t.Context(), tx, client.ID, 0, 10)
 			if len(audit) != 2 || audit[0].Actor != "Anne Ndala" || !strings.Contains(audit[0].Detail, up.ID.String()) || !strings.Contains(audit[1].Detail, "200 XAF debited") ||
 				!strings.HasSuffix(audit[1].Detail, down.Reason) {
 				t.Errorf("the audit log is %+v", audit)

@@ -11,6 +11,7 @@ import (
 	"till/internal/loop"
 	"till/internal/seal"
 	"till/store"
+	"till/store/auditlog"
 )
 
 // Limits of ExtendChains: rows in a commit, clients in a round, and the interval
@@ -28,7 +29,7 @@ const (
 const chainLabel = "till audit chain v1"
 
 // ChainKey returns the key of an installation's audit chains.
-func ChainKey(secret []byte) (store.ChainKey, error) {
+func ChainKey(secret []byte) (auditlog.ChainKey, error) {
 	key, err := seal.Key(secret, chainLabel)
 	if err != nil {
 		return nil, fmt.Errorf("audit chains: %w", err)
@@ -39,12 +40,12 @@ func ChainKey(secret []byte) (store.ChainKey, error) {
 // ExtendChains extends the audit chains in small background commits and
 // returns how many rows were chained. Rows that come meanwhile wait for the
 // next call. A chain stops at a gap in its log, and Verify reports the gap.
-func ExtendChains(ctx context.Context, s *store.Store, key store.ChainKey) (int, error) {
+func ExtendChains(ctx context.Context, s *store.Store, key auditlog.ChainKey) (int, error) {
 	return extendChains(ctx, s, key, func([]*store.AuditRow) {})
 }
 
 // extendChains passes the rows of each commit to chained.
-func extendChains(ctx context.Context, s *store.Store, key store.ChainKey, chained func([]*store.AuditRow)) (int, error) {
+func extendChains(ctx context.Context, s *store.Store, key auditlog.ChainKey, chained func([]*store.AuditRow)) (int, error) {
 	if len(key) == 0 {
 		return 0, errors.New("audit chains are sealed with the installation's key")
 	}
@@ -52,7 +53,7 @@ func extendChains(ctx context.Context, s *store.Store, key store.ChainKey, chain
 	for more {
 		var clients []till.ID
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
-			clients, err = tx.ClientsToChain(ctx, chainClients)
+			clients, err = auditlog.ClientsToChain(ctx, tx, chainClients)
 			return err
 		})
 		if err != nil {
@@ -80,17 +81,17 @@ func extendChains(ctx context.Context, s *store.Store, key store.ChainKey, chain
 // extendChain adds one link for up to chainBatch rows of a client's log, and
 // returns the rows. Two instances at once may make two links that continue the
 // same one; both are right.
-func extendChain(ctx context.Context, s *store.Store, key store.ChainKey, client till.ID) (chained []*store.AuditRow, err error) {
+func extendChain(ctx context.Context, s *store.Store, key auditlog.ChainKey, client till.ID) (chained []*store.AuditRow, err error) {
 	err = s.UpdateBackground(ctx, func(tx *store.Tx) error {
 		chained = nil
-		link, err := tx.LastLink(ctx, client)
+		link, err := auditlog.LastLink(ctx, tx, client)
 		if err == nil && link.Sequence == 0 {
 			link, err = continueUnkeyedChain(ctx, tx, key, client)
 		}
 		if err != nil {
 			return err
 		}
-		rows, err := tx.Audit(ctx, client, link.Sequence, chainBatch)
+		rows, err := auditlog.Read(ctx, tx, client, link.Sequence, chainBatch)
 		if err != nil {
 			return err
 		}
@@ -105,7 +106,7 @@ func extendChain(ctx context.Context, s *store.Store, key store.ChainKey, client
 		if len(chained) == 0 {
 			return nil
 		}
-		return tx.InsertLink(ctx, client, link)
+		return auditlog.InsertLink(ctx, tx, client, link)
 	})
 	if err != nil {
 		return nil, err
@@ -116,28 +117,28 @@ func extendChain(ctx context.Context, s *store.Store, key store.ChainKey, client
 // continueUnkeyedChain makes the first keyed link of a chain whose older links
 // have no key, so that nobody can replace those from then on. It returns the
 // newest link, or the zero link where a chain begins.
-func continueUnkeyedChain(ctx context.Context, tx *store.Tx, key store.ChainKey, client till.ID) (store.ChainLink, error) {
-	plain, err := tx.LastUnkeyedLink(ctx, client)
+func continueUnkeyedChain(ctx context.Context, tx *store.Tx, key auditlog.ChainKey, client till.ID) (auditlog.ChainLink, error) {
+	plain, err := auditlog.LastUnkeyedLink(ctx, tx, client)
 	if err != nil || plain.Sequence == 0 {
-		return store.ChainLink{}, err
+		return auditlog.ChainLink{}, err
 	}
 	// Two instances, or an older release that still adds links without a key,
 	// could see different ends. The lock makes one of them the first.
 	if _, err := tx.LockLogs(ctx, []till.ID{client}); err != nil {
-		return store.ChainLink{}, err
+		return auditlog.ChainLink{}, err
 	}
-	if link, err := tx.LastLink(ctx, client); err != nil || link.Sequence > 0 {
+	if link, err := auditlog.LastLink(ctx, tx, client); err != nil || link.Sequence > 0 {
 		return link, err
 	}
 	link := key.LinkUnkeyed(client, plain)
-	return link, tx.InsertLink(ctx, client, link)
+	return link, auditlog.InsertLink(ctx, tx, client, link)
 }
 
 // RunChains extends the chains until ctx ends, about once a second, on Citus every
 // five. It passes each row that it has chained to chained, also those of commands
 // and other instances. A crash can lose a row there, and two instances can both
 // have it.
-func RunChains(ctx context.Context, s *store.Store, key store.ChainKey, log *slog.Logger, chained func([]*store.AuditRow)) {
+func RunChains(ctx context.Context, s *store.Store, key auditlog.ChainKey, log *slog.Logger, chained func([]*store.AuditRow)) {
 	every := chainInterval
 	if s.Distributed() {
 		every = distributedChainInterval

@@ -12,6 +12,7 @@ import (
 	"till"
 	"till/books"
 	"till/store"
+	"till/store/auditlog"
 	"till/store/storetest"
 )
 
@@ -38,11 +39,11 @@ func addAudit(t *testing.T, s *store.Store, client till.ID, n int) {
 	}
 }
 
-func seals(t *testing.T, s *store.Store, client till.ID) []store.ChainLink {
+func seals(t *testing.T, s *store.Store, client till.ID) []auditlog.ChainLink {
 	t.Helper()
-	var out []store.ChainLink
+	var out []auditlog.ChainLink
 	err := s.View(t.Context(), func(tx *store.Tx) (err error) {
-		out, err = tx.ChainLinks(t.Context(), client, 0, 10_000)
+		out, err = auditlog.ChainLinks(t.Context(), tx, client, 0, 10_000)
 		return err
 	})
 	if err != nil {
@@ -51,7 +52,7 @@ func seals(t *testing.T, s *store.Store, client till.ID) []store.ChainLink {
 	return out
 }
 
-func covered(seals []store.ChainLink) (out []int64) {
+func covered(seals []auditlog.ChainLink) (out []int64) {
 	for _, link := range seals {
 		out = append(out, link.Covers)
 	}

@@ -16,6 +16,7 @@ import (
 	"till"
 	"till/internal/loop"
 	"till/store"
+	"till/store/auditlog"
 )
 
 // AuditHead is the newest link of a client's audit chain at some time. Kept
@@ -58,7 +59,7 @@ func EachHead(ctx context.Context, s *store.Store, f func(h AuditHead) (more boo
 		err := s.View(ctx, func(tx *store.Tx) error {
 			heads = heads[:0]
 			for _, id := range clients {
-				link, err := tx.LastLink(ctx, id)
+				link, err := auditlog.LastLink(ctx, tx, id)
 				if err != nil {
 					return err
 				}
@@ -138,9 +139,9 @@ func logHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[ti
 // checkLoggedHeads checks that logged heads are still part of their chains.
 func checkLoggedHeads(ctx context.Context, s *store.Store, log *slog.Logger, told map[till.ID]AuditHead) error {
 	for client, h := range told {
-		var at []store.ChainLink
+		var at []auditlog.ChainLink
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
-			at, err = tx.ChainLinks(ctx, client, h.Sequence-1, 1)
+			at, err = auditlog.ChainLinks(ctx, tx, client, h.Sequence-1, 1)
 			return err
 		})
 		if err != nil {

@@ -19,6 +19,8 @@ import (
 	"till/books"
 	"till/recovery"
 	"till/store"
+	"till/store/admin"
+	"till/store/auditlog"
 	"till/store/storetest"
 )
 
@@ -133,8 +135,8 @@ func TestTheAuditChainNeedsTheInstallationsKey(t *testing.T) {
 	}
 	raw(t, `DROP TRIGGER audit_update`)
 	raw(t, `UPDATE audit SET actor = 'Eve' WHERE sequence = 2`)
-	for name, key := range map[string]store.ChainKey{"no": {}, "another": []byte("another")} {
-		var link store.ChainLink
+	for name, key := range map[string]auditlog.ChainKey{"no": {}, "another": []byte("another")} {
+		var link auditlog.ChainLink
 		for _, a := range auditRows(t, s, client.ID, books.AuditFilter{}) {
 			if link = key.NextLink(link, a); name == "no" {
 				link.Hash = oldSeal(link.Hash, a)
@@ -154,7 +156,7 @@ func TestTheAuditChainNeedsTheInstallationsKey(t *testing.T) {
 func TestASealCoversTheWholeRow(t *testing.T) {
 	t.Parallel()
 	row := store.AuditRow{}
-	hash := func(a store.AuditRow) [32]byte { return storetest.ChainKey.NextLink(store.ChainLink{}, &a).Hash }
+	hash := func(a store.AuditRow) [32]byte { return storetest.ChainKey.NextLink(auditlog.ChainLink{}, &a).Hash }
 	seen := map[[32]byte]string{hash(row): "nothing"}
 	note := func(what string, a store.AuditRow) {
 		if other, found := seen[hash(a)]; found {
@@ -286,7 +288,7 @@ func TestAHeadOfTheLostTimeIsExplainedByTheRestore(t *testing.T) {
 	kept := heads(t, s)
 	rewrite(t, s, raw, client.ID, 4) // as the backup had it
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
-		return tx.InsertInstallation(t.Context(), &store.Installation{LogID: till.NewID(1), SecretCheck: make([]byte, 32), CreatedAt: tx.Now()})
+		return admin.InsertInstallation(t.Context(), tx, &admin.Installation{LogID: till.NewID(1), SecretCheck: make([]byte, 32), CreatedAt: tx.Now()})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/auditlog"
+	"till/store/proof"
 )
 
 // auditSliceRows is how many audit rows one snapshot covers.
@@ -28,18 +30,18 @@ func EachAudit(ctx context.Context, s *store.Store, client till.ID, filter Audit
 				return err
 			}
 		}
-		head, err := tx.Head(ctx, client)
+		head, err := proof.Head(ctx, tx, client)
 		if err != nil || head == nil {
 			return err
 		}
 		end = head.LastAudit
 		if !filter.To.IsZero() {
-			if end, err = tx.AuditBefore(ctx, client, filter.To+1); err != nil {
+			if end, err = auditlog.CountBefore(ctx, tx, client, filter.To+1); err != nil {
 				return err
 			}
 		}
 		if !filter.From.IsZero() {
-			last, err = tx.AuditBefore(ctx, client, filter.From)
+			last, err = auditlog.CountBefore(ctx, tx, client, filter.From)
 		}
 		return err
 	})
@@ -54,9 +56,9 @@ func EachAudit(ctx context.Context, s *store.Store, client till.ID, filter Audit
 		var rows []*store.AuditRow
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
 			if filter.Subject.IsZero() {
-				rows, err = tx.Audit(ctx, client, last, int(until-last))
+				rows, err = auditlog.Read(ctx, tx, client, last, int(until-last))
 			} else {
-				rows, err = tx.AuditOf(ctx, store.Ref{Client: client, ID: filter.Subject}, last, until)
+				rows, err = auditlog.Of(ctx, tx, store.Ref{Client: client, ID: filter.Subject}, last, until)
 			}
 			return err
 		})
@@ -101,18 +103,18 @@ type AuditRows struct {
 // a bounded part of the log, so a page may be short, or empty, and still
 // have a next one.
 func ReadAudit(ctx context.Context, tx *store.Tx, client till.ID, f AuditPage, limit int) (out AuditRows, err error) {
-	head, err := tx.Head(ctx, client)
+	head, err := proof.Head(ctx, tx, client)
 	if err != nil || head == nil {
 		return out, err
 	}
 	out.Last = head.LastAudit
-	link, err := tx.LastLink(ctx, client)
+	link, err := auditlog.LastLink(ctx, tx, client)
 	if err != nil {
 		return out, err
 	}
 	out.Sealed = link.Sequence
 	if !f.Subject.IsZero() {
-		out.Rows, err = tx.ActsOn(ctx, store.Ref{Client: client, ID: f.Subject}, limit)
+		out.Rows, err = auditlog.ActsOn(ctx, tx, store.Ref{Client: client, ID: f.Subject}, limit)
 		return out, err
 	}
 	before := head.LastAudit + 1
@@ -120,14 +122,14 @@ func ReadAudit(ctx context.Context, tx *store.Tx, client till.ID, f AuditPage, l
 		before = min(before, f.Before)
 	}
 	if !f.To.IsZero() {
-		last, err := tx.AuditBefore(ctx, client, f.To+1)
+		last, err := auditlog.CountBefore(ctx, tx, client, f.To+1)
 		if err != nil {
 			return out, err
 		}
 		before = min(before, last+1)
 	}
-	s := store.AuditSearch{Before: before, Floor: max(1, before-auditScanRows), From: f.From, NoEngine: f.People, Actor: f.Actor, Action: f.Action}
-	if out.Rows, err = tx.AuditDown(ctx, client, s, limit+1); err != nil {
+	s := auditlog.AuditSearch{Before: before, Floor: max(1, before-auditScanRows), From: f.From, NoEngine: f.People, Actor: f.Actor, Action: f.Action}
+	if out.Rows, err = auditlog.Down(ctx, tx, client, s, limit+1); err != nil {
 		return out, err
 	}
 	switch {
@@ -139,7 +141,7 @@ func ReadAudit(ctx context.Context, tx *store.Tx, client till.ID, f AuditPage, l
 	}
 	if out.Next > 0 && !f.From.IsZero() {
 		// What is older than the range ends it, wherever the scan stopped.
-		at, err := tx.AuditAt(ctx, client, out.Next-1)
+		at, err := auditlog.At(ctx, tx, client, out.Next-1)
 		if err != nil {
 			return out, err
 		}

@@ -8,6 +8,8 @@ import (
 	"till"
 	"till/ledger"
 	"till/store"
+	"till/store/refunds"
+	"till/store/webhooks"
 )
 
 // Limits of cases.
@@ -38,7 +40,7 @@ type CaseDetail struct {
 	*store.Case
 	Payment      *store.PaymentRow
 	Payout       *store.PayoutRow
-	Endpoint     *store.Endpoint
+	Endpoint     *webhooks.Endpoint
 	Attempts     []*store.Attempt
 	Events       []*store.EventRow
 	Transactions []*ledger.Transaction // the first maxLines of them
@@ -46,6 +48,7 @@ type CaseDetail struct {
 	Owed         []store.Owing         // what the client owes because of it
 	Handle       string                // the operator's own id of the request, if it gave one
 	HeldAt       till.Time             // since when it is held; zero: it is not
+	Refunds      till.RefundSums       // of the payment, or of the one that is given back; zero if there are none
 	Audit        []*store.AuditRow     // the newest maxLines of them
 	Others       []*store.Case         // open cases about the same subject
 
@@ -92,7 +95,7 @@ func CaseDetailOf(ctx context.Context, s *store.Store, id till.ID) (*CaseDetail,
 // read fills the detail from one snapshot.
 func (f *CaseDetail) read(ctx context.Context, tx *store.Tx) (err error) {
 	ref := store.Ref{Client: f.ClientID, ID: f.SubjectID}
-	if f.Endpoint, err = tx.Endpoint(ctx, ref); err != nil {
+	if f.Endpoint, err = webhooks.ReadEndpoint(ctx, tx, ref); err != nil {
 		return err
 	}
 	if f.Attempts, err = tx.Attempts(ctx, ref); err != nil {
@@ -148,12 +151,19 @@ func (f *CaseDetail) readSubject(ctx context.Context, tx *store.Tx, ref store.Re
 	if err != nil {
 		return err
 	}
+	paid := ref
 	switch f.Payment, f.Payout = payments[ref], payouts[ref]; {
 	case f.Payment != nil:
 		f.Events, err = tx.PaymentEvents(ctx, ref)
 	case f.Payout != nil:
+		paid.ID = f.Payout.PaymentID
 		f.Events, err = tx.PayoutEvents(ctx, ref)
 	}
+	if err != nil {
+		return err
+	}
+	sums, err := refunds.Sums(ctx, tx, []store.Ref{paid})
+	f.Refunds = sums[paid]
 	return err
 }
 
@@ -173,8 +183,8 @@ func (f *CaseDetail) remainingCause() string {
 	kind, status := f.open()
 	switch {
 	case kind == till.SubjectPayout:
-		return fmt.Sprintf("payout %s is still %s and holds %d %s of the wallet: the case opens again when the operator's next answer does not decide it",
-			f.SubjectID, status, f.Payout.Reserve(), f.Payout.Amount.Currency)
+		return fmt.Sprintf("%s %s is still %s and holds %d %s of the wallet: the case opens again when the operator's next answer does not decide it",
+			f.Payout.Noun(), f.SubjectID, status, f.Payout.Reserve(), f.Payout.Amount.Currency)
 	case kind != "":
 		return fmt.Sprintf("%s %s is still %s: the case opens again when the operator's next answer does not decide it", kind, f.SubjectID, status)
 	case f.Endpoint != nil && !f.Endpoint.Enabled:

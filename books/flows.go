@@ -16,11 +16,12 @@ type Flow struct {
 	In               store.Sum // collected, in time and late
 	Back             store.Sum // taken back out of wallets by operators
 	Out              store.Sum // paid out
+	Refunded         store.Sum // given back to customers, in time and late
 	Fee              store.Sum
 }
 
 // flowNouns are the sums that a Flow is made of.
-var flowNouns = []string{store.SumIn, store.SumBack, store.SumOut, store.SumFee}
+var flowNouns = []string{store.SumIn, store.SumBack, store.SumOut, store.SumRefunded, store.SumFee}
 
 // Flows puts sums together, ordered by currency and method.
 func Flows(sums []store.HourSum) []Flow {
@@ -34,7 +35,7 @@ func Flows(sums []store.HourSum) []Flow {
 			i, out = len(out), append(out, Flow{Method: s.A, Currency: s.B})
 		}
 		f := &out[i]
-		to := map[string]*store.Sum{store.SumIn: &f.In, store.SumBack: &f.Back, store.SumOut: &f.Out, store.SumFee: &f.Fee}[s.Noun]
+		to := map[string]*store.Sum{store.SumIn: &f.In, store.SumBack: &f.Back, store.SumOut: &f.Out, store.SumRefunded: &f.Refunded, store.SumFee: &f.Fee}[s.Noun]
 		to.N += s.N
 		to.Sum += s.Sum.Sum
 	}

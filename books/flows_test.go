@@ -9,6 +9,8 @@ import (
 	"till"
 	"till/books"
 	"till/store"
+	"till/store/admin"
+	"till/store/webhooks"
 )
 
 // The time within which a share of approvals came is as exact as its buckets.
@@ -43,22 +45,22 @@ func TestApprovalTime(t *testing.T) {
 func TestTroubles(t *testing.T) {
 	t.Parallel()
 	now := till.TimeOf(time.Date(2026, 11, 17, 12, 0, 0, 0, time.UTC))
-	sound, old := &store.Verification{At: now}, now.Add(-9*24*time.Hour)
+	sound, old := &admin.Verification{At: now}, now.Add(-9*24*time.Hour)
 	live := func(p books.Part) books.Status { return books.Status{At: now, Live: p} }
-	fresh := &store.BackupResult{EndedAt: now}
-	saved := func(backup, drill *store.BackupResult) books.Status {
-		return books.Status{At: now, Live: books.Part{Clients: 1}, Verified: sound, Made: old, Backups: map[store.BackupKind]*store.BackupResult{store.KindBackup: backup, store.KindDrill: drill}}
+	fresh := &admin.BackupResult{EndedAt: now}
+	saved := func(backup, drill *admin.BackupResult) books.Status {
+		return books.Status{At: now, Live: books.Part{Clients: 1}, Verified: sound, Made: old, Backups: map[admin.BackupKind]*admin.BackupResult{admin.KindBackup: backup, admin.KindDrill: drill}}
 	}
 	tells := func(codes ...string) (s books.Status) {
 		s.At = now
 		for _, code := range codes {
-			s.Instances = append(s.Instances, &store.Instance{SeenAt: now, Troubles: code})
+			s.Instances = append(s.Instances, &admin.Instance{SeenAt: now, Troubles: code})
 		}
 		return s
 	}
-	money := books.Part{Clients: 1, Operators: []*books.OperatorStatus{{State: store.Stopped, Case: "no"}}, Open: []store.OpenByAge{{N: 1, Hour: 1, Day: 1}},
-		Cases: []store.OpenKind{{Count: 1}}, Strays: []store.StraySum{{Count: 1}}, Webhooks: store.WebhookBacklog{Failing: 1}}
-	killed := &store.Instance{SeenAt: now.Add(-time.Minute)}
+	money := books.Part{Clients: 1, Operators: []*books.OperatorStatus{{State: admin.Stopped, Case: "no"}}, Open: []store.OpenByAge{{N: 1, Hour: 1, Day: 1}},
+		Cases: []store.OpenKind{{Count: 1}}, Strays: []admin.StraySum{{Count: 1}}, Webhooks: webhooks.Backlog{Failing: 1}}
+	killed := &admin.Instance{SeenAt: now.Add(-time.Minute)}
 	found := map[books.TroubleName]bool{}
 	guide, err := os.ReadFile("../docs/guide/operating.md")
 	if err != nil {
@@ -72,8 +74,8 @@ func TestTroubles(t *testing.T) {
 	}{
 		{"what test clients have is no trouble", books.Status{At: now, Test: money}, "", false},
 		{"all is well", saved(fresh, fresh), "", false},
-		{"a new installation", books.Status{At: now, Live: books.Part{Clients: 1}, Verified: sound, Made: now, Backups: map[store.BackupKind]*store.BackupResult{store.KindBackup: {}}}, "", false},
-		{"an instance that was replaced", books.Status{At: now, Instances: []*store.Instance{killed, {StartedAt: now, SeenAt: now}}}, "", false},
+		{"a new installation", books.Status{At: now, Live: books.Part{Clients: 1}, Verified: sound, Made: now, Backups: map[admin.BackupKind]*admin.BackupResult{admin.KindBackup: {}}}, "", false},
+		{"an instance that was replaced", books.Status{At: now, Instances: []*admin.Instance{killed, {StartedAt: now, SeenAt: now}}}, "", false},
 		{"a suspended client without payouts", books.Status{At: now, Holds: []store.Hold{{Client: till.NewID(1), Cause: store.HoldSuspended}}}, "", false},
 		{"a full disk", books.Status{At: now, DiskSize: 1e9, DiskFree: 1e6}, books.TroubleDisk, true},
 		{"an instance finds its disk full", tells(books.TellsDiskFull), books.TroubleDisk, true},
@@ -81,23 +83,23 @@ func TestTroubles(t *testing.T) {
 		{"a journal fails", tells(books.TellsJournal), books.TroubleJournal, false},
 		{"a certificate has ended", tells(books.TellsCertificate, books.TellsCertificateEnded), books.TroubleCertificate, true},
 		{"a certificate ends", tells(books.TellsCertificate), books.TroubleCertificate, false},
-		{"an instance that was killed has told", books.Status{At: now, Instances: []*store.Instance{{SeenAt: now.Add(-time.Minute), Troubles: books.TellsJournal}, {StartedAt: now, SeenAt: now}}}, "", false},
-		{"an instance was killed", books.Status{At: now, Instances: []*store.Instance{killed}}, books.TroubleInstances, false},
-		{"two releases", books.Status{At: now, Instances: []*store.Instance{{SeenAt: now, Version: "1"}, {SeenAt: now, Version: "2"}}}, books.TroubleVersions, false},
-		{"a restore", books.Status{At: now, Restores: []*store.Restore{{At: now}}}, books.TroubleRestored, true},
+		{"an instance that was killed has told", books.Status{At: now, Instances: []*admin.Instance{{SeenAt: now.Add(-time.Minute), Troubles: books.TellsJournal}, {StartedAt: now, SeenAt: now}}}, "", false},
+		{"an instance was killed", books.Status{At: now, Instances: []*admin.Instance{killed}}, books.TroubleInstances, false},
+		{"two releases", books.Status{At: now, Instances: []*admin.Instance{{SeenAt: now, Version: "1"}, {SeenAt: now, Version: "2"}}}, books.TroubleVersions, false},
+		{"a restore", books.Status{At: now, Restores: []*admin.Restore{{At: now}}}, books.TroubleRestored, true},
 		{"all payouts are held", books.Status{At: now, Holds: []store.Hold{{Client: store.EveryClient}}}, books.TroubleHeld, true},
 		{"a client's payouts are held", books.Status{At: now, Holds: []store.Hold{{Client: till.NewID(1)}}}, books.TroubleHeld, false},
-		{"the books are wrong", books.Status{At: now, Verified: &store.Verification{At: now, Problems: 1}}, books.TroubleVerify, true},
+		{"the books are wrong", books.Status{At: now, Verified: &admin.Verification{At: now, Problems: 1}}, books.TroubleVerify, true},
 		{"a stray", live(books.Part{Strays: money.Strays}), books.TroubleStrays, true},
 		{"an operator is stopped", live(books.Part{Operators: money.Operators}), books.TroubleOperator, false},
 		{"something waits", live(books.Part{Open: money.Open}), books.TroubleOpen, false},
 		{"a case", live(books.Part{Cases: money.Cases}), books.TroubleCases, false},
 		{"a webhook fails", live(books.Part{Webhooks: money.Webhooks}), books.TroubleWebhooks, false},
 		{"nobody proved live books", live(books.Part{Clients: 1}), books.TroubleUnproven, false},
-		{"an old backup", saved(&store.BackupResult{EndedAt: old}, fresh), books.TroubleBackup, false},
-		{"never a backup", saved(&store.BackupResult{}, fresh), books.TroubleBackup, false},
-		{"a backup failed", saved(&store.BackupResult{EndedAt: now, FailedAt: now}, fresh), books.TroubleBackup, false},
-		{"an old drill", saved(fresh, &store.BackupResult{EndedAt: old}), books.TroubleDrill, false},
+		{"an old backup", saved(&admin.BackupResult{EndedAt: old}, fresh), books.TroubleBackup, false},
+		{"never a backup", saved(&admin.BackupResult{}, fresh), books.TroubleBackup, false},
+		{"a backup failed", saved(&admin.BackupResult{EndedAt: now, FailedAt: now}, fresh), books.TroubleBackup, false},
+		{"an old drill", saved(fresh, &admin.BackupResult{EndedAt: old}), books.TroubleDrill, false},
 		{"no archive", books.Status{At: now, Live: books.Part{Clients: 1}, Verified: sound, Shared: true}, books.TroubleArchive, false},
 	} {
 		got := c.s.Troubles()

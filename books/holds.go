@@ -7,8 +7,8 @@ import (
 	"till/store"
 )
 
-// MaxHolds is how many holds are listed at most.
-const MaxHolds = 1000
+// maxHolds is how many holds are listed at most.
+const maxHolds = 1000
 
 // MaxHeld is how many waiting payouts are listed at most.
 const MaxHeld = 1000
@@ -23,7 +23,7 @@ type PayoutsHeld struct {
 func HeldPayouts(ctx context.Context, s *store.Store, client till.ID) (out PayoutsHeld, err error) {
 	err = s.View(ctx, func(tx *store.Tx) (err error) {
 		if client == store.EveryClient {
-			out.Holds, err = tx.Holds(ctx, MaxHolds)
+			out.Holds, err = tx.Holds(ctx, maxHolds)
 		} else {
 			var of map[till.ID][]store.Hold
 			of, err = tx.HoldsOf(ctx, []till.ID{client})

@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
 )
 
 // healthSpan is over which time calls to operators are added up, the same as a
@@ -25,10 +26,10 @@ type OperatorStatus struct {
 	Connection string
 	Payouts    bool
 	Used       bool // a payment or payout has gone through it
-	State      store.BreakerState
+	State      admin.BreakerState
 	Since      till.Time // of the state; zero: always
 	RetryAt    till.Time // when a stopped one is tried again
-	Calls      store.CallStats
+	Calls      admin.CallStats
 	Operations []OperationCalls // the same by what was called, by name
 	Case       string           // what a person has to check
 }
@@ -36,7 +37,7 @@ type OperatorStatus struct {
 // OperationCalls are the calls of one operation.
 type OperationCalls struct {
 	Name string
-	store.CallStats
+	admin.CallStats
 }
 
 // name is the status's name in the database.
@@ -53,7 +54,7 @@ type operatorSet map[string]*OperatorStatus
 func (s operatorSet) of(name string) *OperatorStatus {
 	if s[name] == nil {
 		connection, payouts := strings.CutSuffix(name, PayoutSuffix)
-		s[name] = &OperatorStatus{Connection: connection, Payouts: payouts, State: store.Passing}
+		s[name] = &OperatorStatus{Connection: connection, Payouts: payouts, State: admin.Passing}
 	}
 	return s[name]
 }
@@ -61,24 +62,24 @@ func (s operatorSet) of(name string) *OperatorStatus {
 // ReadOperators returns how the connections do that were ever used or called, by name.
 func ReadOperators(ctx context.Context, tx *store.Tx) ([]*OperatorStatus, error) {
 	set := operatorSet{}
-	known, err := tx.Connections(ctx)
+	known, err := admin.Connections(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
 	for name := range known {
 		set.of(name).Used = true
 	}
-	breakers, err := tx.Breakers(ctx)
+	breakers, err := admin.Breakers(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
 	for name, b := range breakers {
 		o := set.of(name)
-		if o.State = b.State; b.State != store.Passing {
+		if o.State = b.State; b.State != admin.Passing {
 			o.Since, o.RetryAt = b.ChangedAt, b.RetryAt
 		}
 	}
-	rows, err := tx.Health(ctx, healthSpan)
+	rows, err := admin.Health(ctx, tx, healthSpan)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func ReadOperators(ctx context.Context, tx *store.Tx) ([]*OperatorStatus, error)
 }
 
 // add adds calls of an operation.
-func (o *OperatorStatus) add(operation string, calls store.CallStats) {
+func (o *OperatorStatus) add(operation string, calls admin.CallStats) {
 	o.Calls.Add(calls)
 	i, found := slices.BinarySearchFunc(o.Operations, operation, func(c OperationCalls, name string) int { return cmp.Compare(c.Name, name) })
 	if !found {

@@ -10,6 +10,7 @@ import (
 	"till/internal/jsonx"
 	"till/ledger"
 	"till/store"
+	"till/store/proof"
 )
 
 // Format is the format of a statement.
@@ -103,7 +104,7 @@ func (st *Statement) fixEnd(ctx context.Context, s *store.Store) error {
 		if _, err := tx.Client(ctx, st.Client); err != nil {
 			return err
 		}
-		head, err := tx.Head(ctx, st.Client)
+		head, err := proof.Head(ctx, tx, st.Client)
 		if err != nil {
 			return err
 		}
@@ -130,6 +131,15 @@ func (f Format) Append(b []byte, t *ledger.Transaction) []byte {
 	return append(AppendTransaction(b, t), '\n')
 }
 
+// payoutAndRefund returns the payout and the refund that a line is about, zero for none. A line
+// that names a payment and a payout is a refund's.
+func payoutAndRefund(t *ledger.Transaction) (payout, refund till.ID) {
+	if t.PaymentID.IsZero() {
+		return t.PayoutID, till.ID{}
+	}
+	return till.ID{}, t.PayoutID
+}
+
 // AppendTransaction appends a transaction as clients see it.
 func AppendTransaction(b []byte, t *ledger.Transaction) []byte {
 	b = append(b, `{"id":`...)
@@ -150,8 +160,11 @@ func AppendTransaction(b []byte, t *ledger.Transaction) []byte {
 	b = strconv.AppendInt(b, t.BalanceAfter, 10)
 	b = append(b, `","payment_id":`...)
 	b = t.PaymentID.AppendJSON(b)
+	payout, refund := payoutAndRefund(t)
 	b = append(b, `,"payout_id":`...)
-	b = t.PayoutID.AppendJSON(b)
+	b = payout.AppendJSON(b)
+	b = append(b, `,"refund_id":`...)
+	b = refund.AppendJSON(b)
 	b = append(b, `,"reference":`...)
 	b = jsonx.AppendStringOrNull(b, t.Reference)
 	b = append(b, `,"provider_reference":`...)
@@ -164,7 +177,7 @@ func AppendTransaction(b []byte, t *ledger.Transaction) []byte {
 }
 
 // csvHeader names the columns. Lines end as RFC 4180 says.
-const csvHeader = "id,sequence,wallet_id,type,direction,amount,currency,balance_after,payment_id,payout_id,reference,provider_reference,created_at,method\r\n"
+const csvHeader = "id,sequence,wallet_id,type,direction,amount,currency,balance_after,payment_id,payout_id,reference,provider_reference,created_at,method,refund_id\r\n"
 
 func appendCSV(b []byte, t *ledger.Transaction) []byte {
 	b = t.ID.Append(b)
@@ -182,7 +195,8 @@ func appendCSV(b []byte, t *ledger.Transaction) []byte {
 	b = appendCell(b, t.Amount.Currency)
 	b = append(b, ',')
 	b = strconv.AppendInt(b, t.BalanceAfter, 10)
-	for _, id := range []till.ID{t.PaymentID, t.PayoutID} {
+	payout, refund := payoutAndRefund(t)
+	for _, id := range []till.ID{t.PaymentID, payout} {
 		b = append(b, ',')
 		if !id.IsZero() {
 			b = id.Append(b)
@@ -196,6 +210,9 @@ func appendCSV(b []byte, t *ledger.Transaction) []byte {
 	b = t.CreatedAt.Append(b)
 	b = append(b, ',')
 	b = appendCell(b, t.Method)
+	if b = append(b, ','); !refund.IsZero() {
+		b = refund.Append(b)
+	}
 	return append(b, "\r\n"...)
 }
 

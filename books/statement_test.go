@@ -248,7 +248,7 @@ func TestTextsInCSV(t *testing.T) {
 		b := books.CSV.Append([]byte(books.CSV.Header()), &ledger.Transaction{Type: "collection", Reference: text, ProviderReference: text})
 		r := csv.NewReader(bytes.NewReader(b))
 		head, err := r.Read()
-		if err != nil || len(head) != 14 || head[10] != "reference" {
+		if err != nil || len(head) != 15 || head[10] != "reference" {
 			t.Fatalf("%q: header %v, %v", text, head, err)
 		}
 		cells, err := r.Read()

@@ -6,6 +6,8 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
+	"till/store/webhooks"
 )
 
 // maxStatusCounted is how many cases and retries are counted.
@@ -16,16 +18,16 @@ const maxStatusCounted = 100_000
 type Status struct {
 	At         till.Time
 	Live, Test Part
-	Verified   *store.Verification // nil: never
+	Verified   *admin.Verification // nil: never
 	Unfilled   bool                // sums are still being filled in
 
 	Holds     []store.Hold // of payouts, those of all clients first
 	Waiting   int          // payouts that wait for their end
-	Restores  []*store.Restore
-	Instances []*store.Instance // of the last hour
+	Restores  []*admin.Restore
+	Instances []*admin.Instance // of the last hour
 
 	Made                    till.Time                                // when the installation was; zero: not yet
-	Backups                 map[store.BackupKind]*store.BackupResult // of SQLite
+	Backups                 map[admin.BackupKind]*admin.BackupResult // of SQLite
 	Shared                  bool                                     // PostgreSQL
 	Archived, ArchiveFailed till.Time
 
@@ -39,8 +41,8 @@ type Part struct {
 	Open      []store.OpenByAge
 	Cases     []store.OpenKind
 	Suspense  []store.Aside
-	Strays    []store.StraySum
-	Webhooks  store.WebhookBacklog
+	Strays    []admin.StraySum
+	Webhooks  webhooks.Backlog
 
 	UnknownSince till.Time // when what has waited for an operator's word the longest was sent; read by ReadStatus only
 }
@@ -96,7 +98,7 @@ func StatusOf(ctx context.Context, tx *store.Tx) (*Status, error) {
 		}
 	}
 	var err error
-	if s.Verified, err = tx.LastVerification(ctx); err != nil {
+	if s.Verified, err = admin.LastVerification(ctx, tx); err != nil {
 		return nil, err
 	}
 	if s.Live.Clients, s.Test.Clients, err = tx.CountClients(ctx); err != nil {
@@ -135,7 +137,7 @@ func (s *Status) readOpen(ctx context.Context, tx *store.Tx) error {
 
 func (s *Status) readUnknown(ctx context.Context, tx *store.Tx) error {
 	for _, kind := range []till.SubjectKind{till.SubjectPayment, till.SubjectPayout} {
-		sums, err := tx.OpenSums(ctx, kind)
+		sums, err := admin.OpenSums(ctx, tx, kind)
 		if err != nil {
 			return err
 		}
@@ -158,7 +160,7 @@ func (s *Status) readCases(ctx context.Context, tx *store.Tx) error {
 	if err != nil {
 		return err
 	}
-	strays, err := tx.StraySums(ctx)
+	strays, err := admin.StraySums(ctx, tx)
 	for _, sum := range strays {
 		p := s.Of(till.ModeOf(sum.Connection))
 		p.Strays = append(p.Strays, sum)
@@ -167,41 +169,41 @@ func (s *Status) readCases(ctx context.Context, tx *store.Tx) error {
 }
 
 func (s *Status) readHolds(ctx context.Context, tx *store.Tx) (err error) {
-	if s.Holds, err = tx.Holds(ctx, MaxHolds); err != nil {
+	if s.Holds, err = tx.Holds(ctx, maxHolds); err != nil {
 		return err
 	}
 	if s.Waiting, err = tx.CountHeldPayouts(ctx, store.EveryClient); err != nil {
 		return err
 	}
-	if s.Restores, err = tx.OpenRestores(ctx); err != nil {
+	if s.Restores, err = admin.OpenRestores(ctx, tx); err != nil {
 		return err
 	}
-	if s.Instances, err = tx.Instances(ctx); err != nil {
+	if s.Instances, err = admin.Instances(ctx, tx); err != nil {
 		return err
 	}
-	return tx.ReadInstanceStates(ctx, s.Instances)
+	return admin.ReadInstanceStates(ctx, tx, s.Instances)
 }
 
 func (s *Status) readBackups(ctx context.Context, tx *store.Tx) (err error) {
 	if s.Shared = tx.Shared(); s.Shared {
-		s.Archived, s.ArchiveFailed, err = tx.Archived(ctx)
+		s.Archived, s.ArchiveFailed, err = admin.Archived(ctx, tx)
 		return err
 	}
-	made, err := tx.Installation(ctx)
+	made, err := admin.ReadInstallation(ctx, tx)
 	if err != nil {
 		return err
 	}
 	if made != nil {
 		s.Made = made.CreatedAt
 	}
-	s.Backups = map[store.BackupKind]*store.BackupResult{}
-	for _, kind := range []store.BackupKind{store.KindBackup, store.KindDrill} {
-		r, err := tx.BackupResult(ctx, kind)
+	s.Backups = map[admin.BackupKind]*admin.BackupResult{}
+	for _, kind := range []admin.BackupKind{admin.KindBackup, admin.KindDrill} {
+		r, err := admin.ReadBackup(ctx, tx, kind)
 		if err != nil {
 			return err
 		}
 		if r == nil {
-			r = &store.BackupResult{}
+			r = &admin.BackupResult{}
 		}
 		s.Backups[kind] = r
 	}
@@ -210,7 +212,7 @@ func (s *Status) readBackups(ctx context.Context, tx *store.Tx) (err error) {
 
 func (s *Status) readWebhooks(ctx context.Context, tx *store.Tx) (err error) {
 	for _, mode := range []till.Mode{till.Live, till.Test} {
-		if s.Of(mode).Webhooks, err = tx.WebhookBacklog(ctx, mode, maxStatusCounted); err != nil {
+		if s.Of(mode).Webhooks, err = webhooks.ReadBacklog(ctx, tx, mode, maxStatusCounted); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"till"
 	"till/internal/seal"
 	"till/store"
+	"till/store/matching"
 )
 
 // Limits of strays.
@@ -52,7 +53,7 @@ var ErrManyStrays = fmt.Errorf("%d strays of the connection are open, and no mor
 // often it comes. Its content is only a claim. If the subject is here under
 // another id or reference, Record returns it and stores nothing. It returns
 // ErrManyStrays.
-func (b *Strays) Record(ctx context.Context, s *store.Stray, body []byte) (here *store.CallbackTarget, fresh bool, err error) {
+func (b *Strays) Record(ctx context.Context, s *matching.Stray, body []byte) (here *store.CallbackTarget, fresh bool, err error) {
 	dropInvalid(s)
 	if s.Reference.IsZero() && s.Subject.IsZero() && s.Receipt == "" {
 		return nil, false, errors.New("the callback names nothing")
@@ -66,14 +67,14 @@ func (b *Strays) Record(ctx context.Context, s *store.Stray, body []byte) (here 
 			}
 			return err
 		}
-		there, err := tx.FindStrays(ctx, []store.StrayKey{s.Key()})
+		there, err := matching.FindStrays(ctx, tx, []matching.StrayKey{s.Key()})
 		known = len(there) > 0
 		return err
 	})
 	if err != nil || here != nil || known {
 		return here, false, err
 	}
-	s.Source, s.ID = store.StrayCallback, till.NewID(b.store.Now())
+	s.Source, s.ID = matching.StrayCallback, till.NewID(b.store.Now())
 	if len(body) > 0 && len(body) <= MaxStrayBody {
 		s.Sealed = b.sealer.Seal(body, s.ID[:])
 	}
@@ -85,14 +86,14 @@ func (b *Strays) Record(ctx context.Context, s *store.Stray, body []byte) (here 
 }
 
 // Body returns the callback of a stray, nil if it was not kept.
-func (b *Strays) Body(s *store.Stray) ([]byte, error) {
+func (b *Strays) Body(s *matching.Stray) ([]byte, error) {
 	if len(s.Sealed) == 0 {
 		return nil, nil
 	}
 	return b.sealer.Open(s.Sealed, s.ID[:])
 }
 
-func namedClient(s *store.Stray) []till.ID {
+func namedClient(s *matching.Stray) []till.ID {
 	if s.Client.IsZero() {
 		return nil
 	}
@@ -100,7 +101,7 @@ func namedClient(s *store.Stray) []till.ID {
 }
 
 // dropInvalid removes values that cannot be stored: somebody else wrote them.
-func dropInvalid(s *store.Stray) {
+func dropInvalid(s *matching.Stray) {
 	if _, known := till.CurrencyDecimals(s.Amount.Currency); !known || s.Amount.Minor <= 0 {
 		s.Amount = till.Money{}
 	}
@@ -111,9 +112,9 @@ func dropInvalid(s *store.Stray) {
 }
 
 // insertStray stores a stray, unless too many are open.
-func insertStray(ctx context.Context, s *store.Store, stray *store.Stray) (fresh bool, err error) {
+func insertStray(ctx context.Context, s *store.Store, stray *matching.Stray) (fresh bool, err error) {
 	again, err := store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
-		open, err := tx.OpenStrays(ctx, stray.Connection, MaxStrays)
+		open, err := matching.OpenStrays(ctx, tx, stray.Connection, MaxStrays)
 		if err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func insertStray(ctx context.Context, s *store.Store, stray *store.Stray) (fresh
 			return ErrManyStrays
 		}
 		stray.SeenAt = tx.Now()
-		fresh, err = tx.InsertStray(ctx, stray)
+		fresh, err = matching.InsertStray(ctx, tx, stray)
 		return err
 	})
 	// A second run finds what the first has written.
@@ -130,7 +131,7 @@ func insertStray(ctx context.Context, s *store.Store, stray *store.Stray) (fresh
 
 // statementKeyOf returns what a stray's subject is looked up by. If the stray
 // has a reference, its receipt does not count: see store.StrayKey.
-func statementKeyOf(s *store.Stray) (out store.StatementKey) {
+func statementKeyOf(s *matching.Stray) (out matching.StatementKey) {
 	for _, id := range []till.ID{s.Reference, s.Subject} {
 		if !id.IsZero() {
 			out.References = append(out.References, id)
@@ -145,7 +146,7 @@ func statementKeyOf(s *store.Stray) (out store.StatementKey) {
 // findSubjects finds the subjects of a stray: by its receipt, by its reference
 // on connections with one callback address, and among the clients by all its
 // names.
-func findSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, clients []till.ID) (out []store.CallbackTarget, err error) {
+func findSubjects(ctx context.Context, tx *store.Tx, s *matching.Stray, clients []till.ID) (out []store.CallbackTarget, err error) {
 	var refs []store.Ref
 	if !s.Reference.IsZero() {
 		f, err := tx.FindByReference(ctx, s.Connection, s.Reference)
@@ -169,7 +170,7 @@ func findSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, clients []t
 		}
 	}
 	for _, client := range clients {
-		some, err := tx.FindByStatement(ctx, s.Connection, client, []store.StatementKey{statementKeyOf(s)})
+		some, err := matching.FindByStatement(ctx, tx, s.Connection, client, []matching.StatementKey{statementKeyOf(s)})
 		if err != nil {
 			return nil, err
 		}
@@ -196,13 +197,13 @@ type foundSubject struct {
 
 // readSubjects reads the subjects that are on the stray's connection and have
 // its direction.
-func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []store.Ref) (out []foundSubject, err error) {
+func readSubjects(ctx context.Context, tx *store.Tx, s *matching.Stray, refs []store.Ref) (out []foundSubject, err error) {
 	take := func(p store.Subject, kind till.SubjectKind) {
 		if p.Connection == s.Connection {
 			out = append(out, foundSubject{p, kind})
 		}
 	}
-	if s.Direction != store.StrayOut {
+	if s.Direction != matching.StrayOut {
 		rows, err := tx.Payments(ctx, refs)
 		if err != nil {
 			return nil, err
@@ -211,7 +212,7 @@ func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []stor
 			take(p.Subject(), till.SubjectPayment)
 		}
 	}
-	if s.Direction != store.StrayIn {
+	if s.Direction != matching.StrayIn {
 		rows, err := tx.Payouts(ctx, refs)
 		if err != nil {
 			return nil, err
@@ -229,10 +230,10 @@ func readSubjects(ctx context.Context, tx *store.Tx, s *store.Stray, refs []stor
 // was cancelled unsent is neither: it never has money. A credit that was
 // committed while the stray was written did not see the stray; this sees the
 // credit.
-func closeIfBooked(ctx context.Context, s *store.Store, id till.ID, clients []till.ID) (closed *store.Stray, open *foundSubject, err error) {
+func closeIfBooked(ctx context.Context, s *store.Store, id till.ID, clients []till.ID) (closed *matching.Stray, open *foundSubject, err error) {
 	_, err = store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
 		closed, open = nil, nil
-		stray, err := tx.Stray(ctx, id)
+		stray, err := matching.ReadStray(ctx, tx, id)
 		if err != nil || stray == nil || stray.Why != "" {
 			return err
 		}
@@ -261,14 +262,14 @@ func closeIfBooked(ctx context.Context, s *store.Store, id till.ID, clients []ti
 			}
 			head := heads[r.Ref.Client]
 			at := head.NextTime()
-			stray.Why, stray.ClosedAt, stray.ClosedBy, stray.Owner, stray.Settled = store.StrayCredited, at, "engine", r.Ref.Client, r.Ref.ID
+			stray.Why, stray.ClosedAt, stray.ClosedBy, stray.Owner, stray.Settled = matching.StrayCredited, at, "engine", r.Ref.Client, r.Ref.ID
 			stray.Direction = directionOf(r.kind)
 			err := tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: r.Ref.Client, Sequence: head.NextAudit(), At: at, Actor: "engine",
 				Action: "stray.credited", SubjectID: r.Ref.ID, Detail: "it is the money of stray " + stray.ID.String()}})
 			if err != nil {
 				return err
 			}
-			if err := tx.CloseStrays(ctx, "", []*store.Stray{stray}); err != nil {
+			if err := matching.CloseStrays(ctx, tx, "", []*matching.Stray{stray}); err != nil {
 				return err
 			}
 			closed, open = stray, nil
@@ -281,17 +282,17 @@ func closeIfBooked(ctx context.Context, s *store.Store, id till.ID, clients []ti
 
 func directionOf(kind till.SubjectKind) string {
 	if kind == till.SubjectPayout {
-		return store.StrayOut
+		return matching.StrayOut
 	}
-	return store.StrayIn
+	return matching.StrayIn
 }
 
 // RecordStrayOfLine records the stray of a statement's line, or confirms the open one.
-func RecordStrayOfLine(ctx context.Context, db *store.Store, s *store.Stray) (changed bool, err error) {
+func RecordStrayOfLine(ctx context.Context, db *store.Store, s *matching.Stray) (changed bool, err error) {
 	dropInvalid(s)
 	again, err := store.RetryUnknown(ctx, db.UpdateBackground, func(tx *store.Tx, _ bool) error {
 		changed = false
-		found, err := tx.FindStrays(ctx, []store.StrayKey{s.Key()})
+		found, err := matching.FindStrays(ctx, tx, []matching.StrayKey{s.Key()})
 		if err != nil {
 			return err
 		}
@@ -306,10 +307,10 @@ func RecordStrayOfLine(ctx context.Context, db *store.Store, s *store.Stray) (ch
 			there := found[0][0]
 			s.ID = there.ID
 			mergeStray(s, there)
-			changed, err = tx.ConfirmStray(ctx, s)
+			changed, err = matching.ConfirmStray(ctx, tx, s)
 			return err
 		}
-		open, err := tx.OpenStrays(ctx, s.Connection, MaxStrays)
+		open, err := matching.OpenStrays(ctx, tx, s.Connection, MaxStrays)
 		if err != nil {
 			return err
 		}
@@ -317,14 +318,14 @@ func RecordStrayOfLine(ctx context.Context, db *store.Store, s *store.Stray) (ch
 			return ErrManyStrays
 		}
 		s.ID = till.NewID(tx.Now())
-		changed, err = tx.InsertStray(ctx, s)
+		changed, err = matching.InsertStray(ctx, tx, s)
 		return err
 	})
 	return changed || again && err == nil, err
 }
 
 // mergeStray copies what a line does not say from the recorded stray.
-func mergeStray(s, there *store.Stray) {
+func mergeStray(s, there *matching.Stray) {
 	if s.Reference.IsZero() {
 		s.Reference = there.Reference
 	}
@@ -341,18 +342,18 @@ func mergeStray(s, there *store.Stray) {
 
 // CloseBookedStrays closes new strays whose payment was booked while the
 // statement was compared.
-func CloseBookedStrays(ctx context.Context, s *store.Store, strays []*store.Stray, clients []till.ID) error {
+func CloseBookedStrays(ctx context.Context, s *store.Store, strays []*matching.Stray, clients []till.ID) error {
 	if len(strays) == 0 {
 		return nil
 	}
-	all := make([]store.StatementKey, len(strays))
+	all := make([]matching.StatementKey, len(strays))
 	for i, stray := range strays {
 		all[i] = statementKeyOf(stray)
 	}
 	for _, client := range clients {
 		var refs []store.Ref
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
-			refs, err = tx.FindByStatement(ctx, strays[0].Connection, client, all)
+			refs, err = matching.FindByStatement(ctx, tx, strays[0].Connection, client, all)
 			return err
 		})
 		if err != nil {

@@ -8,16 +8,17 @@ import (
 	"till"
 	"till/ledger"
 	"till/store"
+	"till/store/matching"
 )
 
 // ListStrays returns the open strays, the longest open first, or all strays,
 // newest first. A limit of 0, or above MaxStrayPage, means MaxStrayPage.
-func ListStrays(ctx context.Context, s *store.Store, f store.StrayFilter) (out []*store.Stray, err error) {
+func ListStrays(ctx context.Context, s *store.Store, f matching.StrayFilter) (out []*matching.Stray, err error) {
 	if f.Limit <= 0 || f.Limit > MaxStrayPage {
 		f.Limit = MaxStrayPage
 	}
 	err = s.View(ctx, func(tx *store.Tx) error {
-		out, err = tx.Strays(ctx, f)
+		out, err = matching.Strays(ctx, tx, f)
 		return err
 	})
 	return out, err
@@ -26,9 +27,9 @@ func ListStrays(ctx context.Context, s *store.Store, f store.StrayFilter) (out [
 var errNoStray = till.Errorf(till.CodeNotFound, "there is no such stray")
 
 // ShowStray returns a stray. It returns CodeNotFound.
-func ShowStray(ctx context.Context, s *store.Store, id till.ID) (out *store.Stray, err error) {
+func ShowStray(ctx context.Context, s *store.Store, id till.ID) (out *matching.Stray, err error) {
 	err = s.View(ctx, func(tx *store.Tx) error {
-		if out, err = tx.Stray(ctx, id); err == nil && out == nil {
+		if out, err = matching.ReadStray(ctx, tx, id); err == nil && out == nil {
 			err = errNoStray
 		}
 		return err
@@ -39,7 +40,7 @@ func ShowStray(ctx context.Context, s *store.Store, id till.ID) (out *store.Stra
 // CountOpenStrays returns how many strays are open, at most MaxStrays.
 func CountOpenStrays(ctx context.Context, s *store.Store) (n int, err error) {
 	err = s.View(ctx, func(tx *store.Tx) error {
-		n, err = tx.OpenStrays(ctx, "", MaxStrays)
+		n, err = matching.OpenStrays(ctx, tx, "", MaxStrays)
 		return err
 	})
 	return n, err
@@ -70,7 +71,7 @@ type Attribution struct {
 
 // AttributeResult is the result of an attribution.
 type AttributeResult struct {
-	*store.Stray
+	*matching.Stray
 	Wallet ledger.Wallet // as it is now
 	Before bool          // it was made by an earlier call
 }
@@ -131,14 +132,14 @@ func attribute(ctx context.Context, tx *store.Tx, a Attribution) (AttributeResul
 	if head == nil {
 		return AttributeResult{}, till.Errorf(till.CodeClientNotFound, "there is no such client")
 	}
-	stray, err := tx.Stray(ctx, a.Stray)
+	stray, err := matching.ReadStray(ctx, tx, a.Stray)
 	if err != nil {
 		return AttributeResult{}, err
 	}
 	if stray == nil {
 		return AttributeResult{}, errNoStray
 	}
-	again := stray.Why == store.StrayAttributed && stray.Owner == a.Client && till.SameActor(stray.ClosedBy, a.By)
+	again := stray.Why == matching.StrayAttributed && stray.Owner == a.Client && till.SameActor(stray.ClosedBy, a.By)
 	if stray.Why != "" && !again {
 		return AttributeResult{}, till.Errorf(till.CodeValidationFailed, "the stray is closed: %s by %s", stray.Why, stray.ClosedBy)
 	}
@@ -155,7 +156,7 @@ func attribute(ctx context.Context, tx *store.Tx, a Attribution) (AttributeResul
 		return AttributeResult{stray, *w, true}, nil
 	}
 	minor := stray.Amount.Minor
-	if stray.Direction == store.StrayOut {
+	if stray.Direction == matching.StrayOut {
 		minor = -minor
 	}
 	if minor > ledger.MaxBalance-w.Balance {
@@ -172,7 +173,7 @@ func attribute(ctx context.Context, tx *store.Tx, a Attribution) (AttributeResul
 			return AttributeResult{}, err
 		}
 	}
-	stray.Why, stray.ClosedAt, stray.ClosedBy, stray.Owner, stray.Given = store.StrayAttributed, entry.CreatedAt, a.By, a.Client, a.Client
+	stray.Why, stray.ClosedAt, stray.ClosedBy, stray.Owner, stray.Given = matching.StrayAttributed, entry.CreatedAt, a.By, a.Client, a.Client
 	stray.Reason, stray.Evidence = proof, a.Evidence
 	b.audit = append(b.audit, &store.AuditRow{ClientID: a.Client, Sequence: head.NextAudit(), At: head.NextTime(), Actor: a.By, Action: "stray.attribute",
 		SubjectID: stray.ID, Detail: fmt.Sprintf("%s %s of %s, receipt %q; %s", stray.Amount.Value(), stray.Amount.Currency, stray.Connection, stray.Receipt, proof), Evidence: a.Evidence})
@@ -181,11 +182,11 @@ func attribute(ctx context.Context, tx *store.Tx, a Attribution) (AttributeResul
 	if err := b.write(ctx, heads, &row); err != nil {
 		return AttributeResult{}, err
 	}
-	return AttributeResult{stray, *w, false}, tx.CloseStrays(ctx, "", []*store.Stray{stray})
+	return AttributeResult{stray, *w, false}, matching.CloseStrays(ctx, tx, "", []*matching.Stray{stray})
 }
 
 // fillFromEvidence adds to a stray what only the evidence shows.
-func (a *Attribution) fillFromEvidence(s *store.Stray) error {
+func (a *Attribution) fillFromEvidence(s *matching.Stray) error {
 	said := a.Amount.Currency != ""
 	switch {
 	case s.ConfirmedAt.IsZero() && s.Why == "" && !said:
@@ -194,7 +195,7 @@ func (a *Attribution) fillFromEvidence(s *store.Stray) error {
 		return till.Errorf(till.CodeValidationFailed, "the statement says %s %s", s.Amount.Value(), s.Amount.Currency)
 	case said && (a.Amount.Minor <= 0 || a.Amount.Minor > till.MaxMinor):
 		return till.Errorf(till.CodeValidationFailed, "the amount is from 1 to %d minor units", till.MaxMinor)
-	case a.Direction != "" && a.Direction != store.StrayIn && a.Direction != store.StrayOut:
+	case a.Direction != "" && a.Direction != matching.StrayIn && a.Direction != matching.StrayOut:
 		return till.Errorf(till.CodeValidationFailed, "the direction is in or out")
 	case s.Direction == "" && a.Direction == "":
 		return till.Errorf(till.CodeValidationFailed, "nobody says whether the money came in or went out: say it as the evidence shows it")
@@ -213,18 +214,18 @@ func (a *Attribution) fillFromEvidence(s *store.Stray) error {
 // CloseForeignStray closes a stray whose money is not ours. It returns
 // CodeNotFound, or CodeValidationFailed if the stray is closed for another
 // reason.
-func CloseForeignStray(ctx context.Context, s *store.Store, id till.ID, act CaseAction) (out *store.Stray, err error) {
+func CloseForeignStray(ctx context.Context, s *store.Store, id till.ID, act CaseAction) (out *matching.Stray, err error) {
 	if act.By == "" || act.Reason == "" {
 		return nil, till.Errorf(till.CodeValidationFailed, "whoever closes a stray gives a name and a reason")
 	}
 	_, err = store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, _ bool) error {
-		out, err = tx.Stray(ctx, id)
+		out, err = matching.ReadStray(ctx, tx, id)
 		switch {
 		case err != nil:
 			return err
 		case out == nil:
 			return errNoStray
-		case out.Why == store.StrayForeign:
+		case out.Why == matching.StrayForeign:
 			return nil
 		case out.Why != "":
 			return till.Errorf(till.CodeValidationFailed, "the stray is closed: %s by %s", out.Why, out.ClosedBy)
@@ -233,7 +234,7 @@ func CloseForeignStray(ctx context.Context, s *store.Store, id till.ID, act Case
 		if err != nil {
 			return err
 		}
-		out.Why, out.ClosedAt, out.ClosedBy, out.Reason, out.Evidence = store.StrayForeign, tx.Now(), act.By, act.Reason, act.Evidence
+		out.Why, out.ClosedAt, out.ClosedBy, out.Reason, out.Evidence = matching.StrayForeign, tx.Now(), act.By, act.Reason, act.Evidence
 		if h := heads[out.Client]; h != nil { // a stray that names no client has no audit log, only its own row
 			err := tx.InsertAudit(ctx, []*store.AuditRow{{ClientID: out.Client, Sequence: h.NextAudit(), At: h.NextTime(), Actor: act.By,
 				Action: "stray.foreign", SubjectID: out.ID, Detail: act.Reason, Evidence: act.Evidence}})
@@ -244,7 +245,7 @@ func CloseForeignStray(ctx context.Context, s *store.Store, id till.ID, act Case
 				return err
 			}
 		}
-		return tx.CloseStrays(ctx, "", []*store.Stray{out})
+		return matching.CloseStrays(ctx, tx, "", []*matching.Stray{out})
 	})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
 )
 
 // Limits of what is well. A disk with less free than the hundredth part is as good as full.
@@ -91,8 +92,8 @@ var judges = []struct {
 	{TroubleCases, false, caseTrouble},
 	{TroubleWebhooks, false, webhookTrouble},
 	{TroubleUnproven, false, unprovenTrouble},
-	{TroubleBackup, false, func(s *Status) string { return s.backupTrouble(store.KindBackup, MaxBackupAge) }},
-	{TroubleDrill, false, func(s *Status) string { return s.backupTrouble(store.KindDrill, MaxDrillAge) }},
+	{TroubleBackup, false, func(s *Status) string { return s.backupTrouble(admin.KindBackup, MaxBackupAge) }},
+	{TroubleDrill, false, func(s *Status) string { return s.backupTrouble(admin.KindDrill, MaxDrillAge) }},
 	{TroubleArchive, false, archiveTrouble},
 }
 
@@ -127,7 +128,7 @@ func told(code, worse, text string) func(*Status) string {
 }
 
 func (s *Status) tells(code string) bool {
-	return code != "" && slices.ContainsFunc(s.Instances, func(i *store.Instance) bool { return i.Running(s.At) && i.Tells(code) })
+	return code != "" && slices.ContainsFunc(s.Instances, func(i *admin.Instance) bool { return i.Running(s.At) && i.Tells(code) })
 }
 
 // DiskFull reports whether a disk is as good as full. One whose size is not known is not.
@@ -147,7 +148,7 @@ func diskTrouble(s *Status) string {
 func instanceTrouble(s *Status) string {
 	silent := 0
 	for _, i := range s.Instances {
-		replaced := slices.ContainsFunc(s.Instances, func(o *store.Instance) bool { return o.StartedAt >= i.SeenAt })
+		replaced := slices.ContainsFunc(s.Instances, func(o *admin.Instance) bool { return o.StartedAt >= i.SeenAt })
 		if !i.Running(s.At) && !replaced {
 			silent++
 		}
@@ -226,7 +227,7 @@ func strayTrouble(s *Status) string {
 func operatorTrouble(s *Status) string {
 	var bad []string
 	for _, o := range s.Live.Operators {
-		if o.State != store.Passing || o.Case != "" {
+		if o.State != admin.Passing || o.Case != "" {
 			bad = append(bad, strings.TrimSuffix(o.name()+": "+string(o.State)+"; "+o.Case, "; "))
 		}
 	}
@@ -272,7 +273,7 @@ func unprovenTrouble(s *Status) string {
 
 // backupTrouble judges the last backup or drill of an installation with live clients. A new
 // one has some time until its first.
-func (s *Status) backupTrouble(kind store.BackupKind, most time.Duration) string {
+func (s *Status) backupTrouble(kind admin.BackupKind, most time.Duration) string {
 	r := s.Backups[kind]
 	if r == nil || s.Made.IsZero() || s.Live.Clients == 0 {
 		return ""

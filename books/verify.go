@@ -8,6 +8,9 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
+	"till/store/auditlog"
+	"till/store/proof"
 )
 
 // Options configure Verify. The zero value works.
@@ -25,7 +28,7 @@ type Options struct {
 
 	// Key is the key of the audit chains. Nil means that it is not known; then
 	// the hashes of their links are not checked.
-	Key store.ChainKey
+	Key auditlog.ChainKey
 
 	// Heads are heads of audit chains that were kept outside of the database.
 	// Each must still be part of its chain. They need the Key.
@@ -56,7 +59,7 @@ const damagedPages = "pages"
 
 // Report has what Verify read and what it found.
 type Report struct {
-	Clients, Payments, Payouts, Events, Endpoints, Wallets, Transactions, Entries, Counters, Sums, Audit, ChainLinks, Heads, Strays int64
+	Clients, Payments, Payouts, Refunds, Events, Endpoints, Wallets, Transactions, Entries, Counters, Sums, Audit, ChainLinks, Heads, Strays int64
 
 	// SumsUnfilled is how many clients, the installation among them, have sums that are
 	// still being filled in. Those are not compared.
@@ -72,12 +75,12 @@ func (r *Report) Clean() bool { return len(r.Problems) == 0 }
 // NoteVerification writes down that a verification has come to its end.
 func NoteVerification(ctx context.Context, s *store.Store, r *Report, began till.Time, keyChecked bool) error {
 	return s.UpdateBackground(ctx, func(tx *store.Tx) error {
-		return tx.InsertVerification(ctx, store.Verification{BeganAt: began, Problems: int64(len(r.Problems)) + r.Omitted, KeyChecked: keyChecked})
+		return admin.InsertVerification(ctx, tx, admin.Verification{BeganAt: began, Problems: int64(len(r.Problems)) + r.Omitted, KeyChecked: keyChecked})
 	})
 }
 
 // Verify proves the invariants that a database can show: I1 to I7, I9, I10,
-// I14 to I16 of ARCHITECTURE.md. An error means that the database could not be
+// I14 to I16 and I20 to I25 of ARCHITECTURE.md. An error means that the database could not be
 // read to the end; the report has what was found until then.
 func Verify(ctx context.Context, s *store.Store, o Options) (Report, error) {
 	if o.Slice <= 0 {
@@ -140,7 +143,7 @@ func (v *verifier) verifyRows(ctx context.Context) error {
 		var found bool
 		after := v.client
 		err := v.view(ctx, func(tx *store.Tx) (err error) {
-			v.client, found, err = tx.NextOwner(ctx, after)
+			v.client, found, err = proof.NextOwner(ctx, tx, after)
 			return err
 		})
 		if err == nil && !found {
@@ -175,6 +178,7 @@ type verifier struct {
 
 	logEnd        int64 // the client's last event when its passes began
 	named, logged int64 // events of payments up to there: as the payments number them, and as the log has them
+	asked         []askedPayment
 
 	mu   sync.Mutex // guards what follows, and Problems and Omitted
 	rows int64      // read so far
@@ -185,7 +189,7 @@ type verifier struct {
 // log and with its payment.
 func (v *verifier) estimateRows(ctx context.Context) error {
 	return v.view(ctx, func(tx *store.Tx) error {
-		events, audit, err := tx.LogLengths(ctx)
+		events, audit, err := proof.LogLengths(ctx, tx)
 		v.all = 2*events + audit
 		return err
 	})
@@ -223,7 +227,7 @@ func (v *verifier) view(ctx context.Context, f func(tx *store.Tx) error) error {
 		return err
 	}
 	return v.s.View(ctx, func(tx *store.Tx) error {
-		if err := tx.PreferIndexes(ctx); err != nil {
+		if err := proof.PreferIndexes(ctx, tx); err != nil {
 			return err
 		}
 		return f(tx)
@@ -252,7 +256,7 @@ func (v *verifier) verifyClient(ctx context.Context) error {
 	var head *store.Head
 	known := false
 	err := v.view(ctx, func(tx *store.Tx) (err error) {
-		if head, err = tx.Head(ctx, v.client); err != nil {
+		if head, err = proof.Head(ctx, tx, v.client); err != nil {
 			return err
 		}
 		switch _, err = tx.Client(ctx, v.client); till.ErrorCode(err) {
@@ -270,14 +274,17 @@ func (v *verifier) verifyClient(ctx context.Context) error {
 		v.problem("I11", till.ID{}, "there are rows of a client that does not exist")
 		return nil
 	}
-	v.logEnd, v.named, v.logged = head.LastEvent, 0, 0
+	v.logEnd, v.named, v.logged, v.asked = head.LastEvent, 0, 0, nil
 	err = v.runParallel(ctx,
-		v.verifyPayments, v.verifyKeys, v.verifyPayouts, v.verifyPayoutKeys, v.verifySteps, v.verifyEventsFast, v.verifyEndpoints,
+		v.verifyPayments, v.verifyKeys, v.verifyPayouts, v.verifyPayoutKeys, v.verifyRefundSums, v.verifyRefunds, v.verifySteps, v.verifyEventsFast, v.verifyEndpoints,
 		v.verifyWallets, v.verifyStray, v.verifyEntries, v.verifyFacts, v.verifyAdjustments, v.verifyCounters, v.verifySums, v.verifyAudit,
 	)
 	if err == nil && v.named != v.logged {
 		v.Events = 0
 		err = v.verifyEvents(ctx) // the counts differ: look up each event
+	}
+	if err == nil {
+		err = v.verifyCheckouts(ctx)
 	}
 	return err
 }
@@ -285,7 +292,7 @@ func (v *verifier) verifyClient(ctx context.Context) error {
 // verifySteps finds steps without a payment or payout.
 func (v *verifier) verifySteps(ctx context.Context) error {
 	return v.view(ctx, func(tx *store.Tx) error {
-		ids, err := tx.StraySteps(ctx, v.client, v.o.MaxProblems)
+		ids, err := proof.StraySteps(ctx, tx, v.client, v.o.MaxProblems)
 		for _, id := range ids {
 			v.problem("I9", id, "a step is scheduled for a payment or payout that is not there")
 		}

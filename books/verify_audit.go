@@ -5,6 +5,8 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/auditlog"
+	"till/store/proof"
 )
 
 // ActionRestored is the audit action of a restore.
@@ -22,8 +24,8 @@ type decision struct {
 type auditSlice struct {
 	head         *store.Head
 	rows         []*store.AuditRow
-	plain, keyed map[int64]store.ChainLink
-	money        []store.MoneyEntry
+	plain, keyed map[int64]auditlog.ChainLink
+	money        []proof.MoneyEntry
 	last         bool
 }
 
@@ -31,9 +33,9 @@ type auditSlice struct {
 // over the log is in them: the row before as a link, which covers what no
 // link did before it.
 type chains struct {
-	base         store.ChainLink // the link under the key that seals all plain ones; zero where there is none
-	ended, end   int64           // the last plain link that counts, the last link under the key
-	plain, keyed store.ChainLink
+	base         auditlog.ChainLink // the link under the key that seals all plain ones; zero where there is none
+	ended, end   int64              // the last plain link that counts, the last link under the key
+	plain, keyed auditlog.ChainLink
 	restored     int64 // the first row that says that an older database was put back; 0 if none does
 }
 
@@ -82,15 +84,15 @@ func (v *verifier) chains(ctx context.Context) (*chains, error) {
 	c := &chains{}
 	err := v.view(ctx, func(tx *store.Tx) error {
 		*c = chains{}
-		plain, err := tx.LastUnkeyedLink(ctx, v.client)
+		plain, err := auditlog.LastUnkeyedLink(ctx, tx, v.client)
 		if err != nil {
 			return err
 		}
-		first, err := tx.FirstLink(ctx, v.client)
+		first, err := auditlog.FirstLink(ctx, tx, v.client)
 		if err != nil {
 			return err
 		}
-		last, err := tx.LastLink(ctx, v.client)
+		last, err := auditlog.LastLink(ctx, tx, v.client)
 		switch c.ended, c.end = plain.Sequence, last.Sequence; {
 		case first.Sequence > 0 && first.Covers == 0: // what an older release went on with is sealed again
 			c.base, c.ended = first, first.Sequence
@@ -112,7 +114,7 @@ func (v *verifier) verifyLinks(c *chains, a *store.AuditRow, slice auditSlice) {
 		v.ChainLinks++
 	}
 	if a.Sequence <= c.ended {
-		c.plain = v.verifyLink(store.NextUnkeyedLink(c.plain, a), a, slice.plain, true)
+		c.plain = v.verifyLink(auditlog.NextUnkeyedLink(c.plain, a), a, slice.plain, true)
 	}
 	switch base := c.base.Sequence; {
 	case a.Sequence > c.end || a.Sequence < base:
@@ -129,13 +131,13 @@ func (v *verifier) verifyLinks(c *chains, a *store.AuditRow, slice auditSlice) {
 
 // verifyLink compares the link of a row that has one with what it should be, and
 // returns what the next row is sealed behind.
-func (v *verifier) verifyLink(want store.ChainLink, a *store.AuditRow, seals map[int64]store.ChainLink, hashed bool) store.ChainLink {
+func (v *verifier) verifyLink(want auditlog.ChainLink, a *store.AuditRow, seals map[int64]auditlog.ChainLink, hashed bool) auditlog.ChainLink {
 	if have, found := seals[a.Sequence]; found {
 		v.check(have.Covers >= want.Covers, "I14", a.SubjectID, "the audit chain has a gap before %d", a.Sequence)
 		v.check(!hashed || have.Hash == want.Hash, "I14", a.SubjectID, "an audit row between %d and %d is not the one that was sealed", a.Sequence-want.Covers+1, a.Sequence)
 		// From here on by what was kept, so that behind a row that was changed
 		// nothing else is named.
-		want = store.ChainLink{Sequence: a.Sequence, Hash: have.Hash}
+		want = auditlog.ChainLink{Sequence: a.Sequence, Hash: have.Hash}
 	}
 	return want
 }
@@ -152,17 +154,17 @@ const (
 func (v *verifier) auditSlice(ctx context.Context, after int64, before till.Time) (auditSlice, error) {
 	var s auditSlice
 	err := v.view(ctx, func(tx *store.Tx) (err error) {
-		if s.head, err = tx.Head(ctx, v.client); err != nil {
+		if s.head, err = proof.Head(ctx, tx, v.client); err != nil {
 			return err
 		}
-		if s.rows, err = tx.Audit(ctx, v.client, after, v.o.Slice); err != nil {
+		if s.rows, err = auditlog.Read(ctx, tx, v.client, after, v.o.Slice); err != nil {
 			return err
 		}
-		plain, err := tx.UnkeyedLinks(ctx, v.client, after, v.o.Slice)
+		plain, err := auditlog.UnkeyedLinks(ctx, tx, v.client, after, v.o.Slice)
 		if err != nil {
 			return err
 		}
-		keyed, err := tx.ChainLinks(ctx, v.client, after, v.o.Slice)
+		keyed, err := auditlog.ChainLinks(ctx, tx, v.client, after, v.o.Slice)
 		if err != nil {
 			return err
 		}
@@ -171,14 +173,14 @@ func (v *verifier) auditSlice(ctx context.Context, after int64, before till.Time
 		if s.last = len(s.rows) < v.o.Slice; !s.last {
 			until = s.rows[len(s.rows)-1].At
 		}
-		s.money, err = tx.MoneyEntries(ctx, v.client, before, until)
+		s.money, err = proof.MoneyEntries(ctx, tx, v.client, before, until)
 		return err
 	})
 	return s, err
 }
 
-func linksBySequence(seals []store.ChainLink) map[int64]store.ChainLink {
-	out := make(map[int64]store.ChainLink, len(seals))
+func linksBySequence(seals []auditlog.ChainLink) map[int64]auditlog.ChainLink {
+	out := make(map[int64]auditlog.ChainLink, len(seals))
 	for _, link := range seals {
 		out[link.Sequence] = link
 	}

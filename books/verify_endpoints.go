@@ -5,6 +5,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/proof"
 )
 
 // verifyEndpoints proves what the database can show of I7: each event is
@@ -12,9 +13,9 @@ import (
 // happened to it; and nothing pending is forgotten. Only the receivers can
 // show that events behind the cursor arrived.
 func (v *verifier) verifyEndpoints(ctx context.Context) error {
-	var all []*store.VerifyEndpoint
+	var all []*proof.VerifyEndpoint
 	err := v.view(ctx, func(tx *store.Tx) (err error) {
-		all, err = tx.VerifyEndpoints(ctx, v.client)
+		all, err = proof.VerifyEndpoints(ctx, tx, v.client)
 		return err
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"till"
 	"till/collect"
 	"till/store"
+	"till/store/proof"
 )
 
 // suspectShare is the share of a slice, one in so many, above which it is
@@ -17,11 +18,11 @@ const suspectShare = 8
 // readSlice reads the next slice of payments in one snapshot. It checks the
 // usual ones and returns the others, with all their rows, to be checked one by
 // one. It returns the slice's last id, and false at the end.
-func (v *verifier) readSlice(ctx context.Context, tx *store.Tx, head *store.Head, after till.ID) (out []*store.VerifyPayment, last till.ID, more bool, err error) {
+func (v *verifier) readSlice(ctx context.Context, tx *store.Tx, head *store.Head, after till.ID) (out []*proof.VerifyPayment, last till.ID, more bool, err error) {
 	var suspects []till.ID
 	last = after
 	var named int64
-	n, err := tx.VerifyPaymentsFast(ctx, v.client, after, lastTime(head), v.logEnd, v.o.Slice, func(p *store.FastPayment) error {
+	n, err := proof.VerifyPaymentsFast(ctx, tx, v.client, after, lastTime(head), v.logEnd, v.o.Slice, func(p *proof.FastPayment) error {
 		if p.ID == last && p.ID != after {
 			v.problem("I2", p.ID, "the payment was credited more than once")
 			return nil
@@ -33,6 +34,7 @@ func (v *verifier) readSlice(ctx context.Context, tx *store.Tx, head *store.Head
 			return nil
 		}
 		v.Payments++
+		v.noteAsk(p.ID, p.Document)
 		for _, f := range collect.CheckStored(&till.Payment{Amount: p.Amount, Document: p.Document}) {
 			v.problem("I15", p.ID, "%s %s: %s", f.Pointer, f.Code, f.Detail)
 		}
@@ -46,13 +48,13 @@ func (v *verifier) readSlice(ctx context.Context, tx *store.Tx, head *store.Head
 	switch {
 	case len(suspects) == 0:
 	case len(suspects) > n/suspectShare:
-		out, err = tx.VerifyPayments(ctx, v.client, after, n)
-		out = slices.DeleteFunc(out, func(p *store.VerifyPayment) bool {
+		out, err = proof.VerifyPayments(ctx, tx, v.client, after, n)
+		out = slices.DeleteFunc(out, func(p *proof.VerifyPayment) bool {
 			_, suspect := slices.BinarySearchFunc(suspects, p.ID, func(a, b till.ID) int { return slices.Compare(a[:], b[:]) })
 			return !suspect
 		})
 	default:
-		out, err = tx.VerifyPaymentsOf(ctx, v.client, suspects)
+		out, err = proof.VerifyPaymentsOf(ctx, tx, v.client, suspects)
 	}
 	return out, last, n > 0, err
 }
@@ -75,14 +77,14 @@ func (v *verifier) verifyEventsFast(ctx context.Context) error {
 	var before till.Time
 	for {
 		var head *store.Head
-		var closer []*store.LoggedEvent
+		var closer []*proof.LoggedEvent
 		n, first := 0, last
 		err := v.view(ctx, func(tx *store.Tx) (err error) {
-			if head, err = tx.Head(ctx, v.client); err != nil {
+			if head, err = proof.Head(ctx, tx, v.client); err != nil {
 				return err
 			}
 			var others []int64
-			n, err = tx.VerifyEventsFast(ctx, v.client, last, v.o.Slice, func(e *store.FastEvent) {
+			n, err = proof.VerifyEventsFast(ctx, tx, v.client, last, v.o.Slice, func(e *proof.FastEvent) {
 				v.Events++
 				v.check(e.Sequence == last+1, "I6", till.ID{}, "the event log has a gap between %d and %d", last, e.Sequence)
 				v.check(e.CreatedAt > before, "I6", till.ID{}, "event %d was made before the one before it", e.Sequence)
@@ -115,16 +117,16 @@ func (v *verifier) verifyEventsFast(ctx context.Context) error {
 
 // loggedEvents reads events with their subjects: one by one, or the whole
 // slice if there are many.
-func (v *verifier) loggedEvents(ctx context.Context, tx *store.Tx, sequences []int64, after int64, n int) (out []*store.LoggedEvent, err error) {
+func (v *verifier) loggedEvents(ctx context.Context, tx *store.Tx, sequences []int64, after int64, n int) (out []*proof.LoggedEvent, err error) {
 	if len(sequences) > n/suspectShare {
-		out, err = tx.LoggedEvents(ctx, v.client, after, n)
-		return slices.DeleteFunc(out, func(e *store.LoggedEvent) bool {
+		out, err = proof.LoggedEvents(ctx, tx, v.client, after, n)
+		return slices.DeleteFunc(out, func(e *proof.LoggedEvent) bool {
 			_, wanted := slices.BinarySearch(sequences, e.Sequence)
 			return !wanted
 		}), err
 	}
 	for _, sequence := range sequences {
-		one, err := tx.LoggedEvents(ctx, v.client, sequence-1, 1)
+		one, err := proof.LoggedEvents(ctx, tx, v.client, sequence-1, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +146,7 @@ func (v *verifier) verifyKeys(ctx context.Context) error {
 		seen = seen[:0]
 		for last, more := (till.ID{}), true; more; {
 			err := v.view(ctx, func(tx *store.Tx) error {
-				next, n, err := tx.IdempotencyKeys(ctx, v.client, last, v.o.Slice, func(key till.ID) {
+				next, n, err := proof.IdempotencyKeys(ctx, tx, v.client, last, v.o.Slice, func(key till.ID) {
 					folded := binary.BigEndian.Uint64(key[:8]) ^ binary.BigEndian.Uint64(key[8:])
 					if folded%rounds == round {
 						seen = append(seen, folded)
@@ -174,7 +176,7 @@ func (v *verifier) verifyKeys(ctx context.Context) error {
 // countKeys lets the database compare all keys in full.
 func (v *verifier) countKeys(ctx context.Context) error {
 	return v.view(ctx, func(tx *store.Tx) error {
-		payments, keys, err := tx.CountIdempotencyKeys(ctx, v.client)
+		payments, keys, err := proof.CountIdempotencyKeys(ctx, tx, v.client)
 		v.check(payments == keys, "I5", till.ID{}, "%d payments have %d idempotency keys", payments, keys)
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"till"
 	"till/ledger"
 	"till/store"
+	"till/store/proof"
 )
 
 // verifyWallets walks each wallet's statement. Lines never change, so the
@@ -34,7 +35,7 @@ func (v *verifier) verifyWallets(ctx context.Context) error {
 func (v *verifier) verifyStray(ctx context.Context) error {
 	for last, more := (till.ID{}), true; more; {
 		err := v.view(ctx, func(tx *store.Tx) error {
-			stray, next, n, err := tx.CountStrayLines(ctx, v.client, last, v.o.Slice)
+			stray, next, n, err := proof.CountStrayLines(ctx, tx, v.client, last, v.o.Slice)
 			v.check(stray == 0, "I3", till.ID{}, "%d transactions are in no wallet of the client", stray)
 			last, more = next, n > 0
 			return err
@@ -49,13 +50,13 @@ func (v *verifier) verifyStray(ctx context.Context) error {
 func (v *verifier) verifyWallet(ctx context.Context, id till.ID, currency string) error {
 	var last, balance int64
 	for {
-		var slice []*store.StatementLine
+		var slice []*proof.StatementLine
 		var w *ledger.Wallet
 		err := v.view(ctx, func(tx *store.Tx) (err error) {
 			if w, err = tx.Wallet(ctx, v.client, currency); err != nil {
 				return err
 			}
-			if slice, err = tx.Statement(ctx, v.client, id, last, v.o.Slice); err != nil || len(slice) > 0 {
+			if slice, err = proof.Statement(ctx, tx, v.client, id, last, v.o.Slice); err != nil || len(slice) > 0 {
 				return err
 			}
 			return v.verifyReserved(ctx, tx, w)
@@ -88,6 +89,7 @@ func (v *verifier) verifyWallet(ctx context.Context, id till.ID, currency string
 			if t.Type == string(ledger.Payout) || t.Type == string(ledger.LatePayout) {
 				v.check(!t.PayoutID.IsZero(), "I2", t.ID, "money went out for no payout")
 			}
+			v.verifyRefundLine(t)
 		}
 	}
 }
@@ -113,10 +115,10 @@ func (v *verifier) verifyEntries(ctx context.Context) error {
 	var last till.ID
 	owed, adjusting, once := map[string]int64{}, int64(0), int64(0)
 	for {
-		var slice []*store.PostedEntry
+		var slice []*proof.PostedEntry
 		var end *moneyEnd
 		err := v.view(ctx, func(tx *store.Tx) (err error) {
-			if slice, err = tx.PostedEntries(ctx, v.client, last, v.o.Slice); err == nil && len(slice) == 0 {
+			if slice, err = proof.PostedEntries(ctx, tx, v.client, last, v.o.Slice); err == nil && len(slice) == 0 {
 				end, err = v.readEnd(ctx, tx)
 			}
 			return err
@@ -142,7 +144,7 @@ func (v *verifier) verifyEntries(ctx context.Context) error {
 			if e.Line {
 				continue // it was judged with its line
 			}
-			v.check(e.Kind == ledger.Suspense || e.Owed > 0 && (e.Kind == ledger.CollectionReversal || e.Kind == ledger.LatePayout || e.Kind == ledger.Adjustment), "I1", e.ID, "an entry of kind %s touches no wallet", e.Kind)
+			v.check(e.Kind == ledger.Suspense || e.Owed > 0 && (e.Kind == ledger.CollectionReversal || e.Kind == ledger.LatePayout || e.Kind == ledger.LateRefund || e.Kind == ledger.Adjustment), "I1", e.ID, "an entry of kind %s touches no wallet", e.Kind)
 			v.check(e.Lines >= 2 && e.Sum == 0, "I1", e.ID, "the entry does not balance: its %d postings sum to %d", e.Lines, e.Sum)
 		}
 	}
@@ -152,7 +154,7 @@ func (v *verifier) verifyEntries(ctx context.Context) error {
 // for it. Few postings are in suspense.
 func (v *verifier) verifySuspense(ctx context.Context) error {
 	return v.view(ctx, func(tx *store.Tx) error {
-		refs, by, err := tx.OverdrawnSuspense(ctx, v.o.MaxProblems)
+		refs, by, err := proof.OverdrawnSuspense(ctx, tx, v.o.MaxProblems)
 		for i, ref := range refs {
 			v.client = ref.Client
 			v.problem("I1", ref.ID, "%s %s more were taken out of suspense than were put there for it", by[i].Value(), by[i].Currency)

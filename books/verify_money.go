@@ -6,12 +6,13 @@ import (
 	"till"
 	"till/ledger"
 	"till/store"
+	"till/store/proof"
 )
 
 // verifyTaken proves one half of what follows a credit: a payment with a fee
 // that was credited has had it taken, and one that was taken back has a
 // reversal. verifyFacts proves the other.
-func (v *verifier) verifyTaken(p *store.VerifyPayment) {
+func (v *verifier) verifyTaken(p *proof.VerifyPayment) {
 	credited := p.Status == till.Success || p.LateEvent != 0
 	v.check(p.Fee >= 0 && p.Fee <= p.Amount.Minor, "I2", p.ID, "its fee is %d of %d", p.Fee, p.Amount.Minor)
 	v.check(p.FeeTaken == (credited && p.Fee > 0), "I2", p.ID, "its fee is %d, it was credited: %t, and the fee was taken: %t", p.Fee, credited, p.FeeTaken)
@@ -24,11 +25,11 @@ func (v *verifier) verifyTaken(p *store.VerifyPayment) {
 // verifyFacts proves that a fee and a reversal are the payment's own, once and
 // in full.
 func (v *verifier) verifyFacts(ctx context.Context) error {
-	var last store.VerifyFact
+	var last proof.VerifyFact
 	for {
-		var slice []store.VerifyFact
+		var slice []proof.VerifyFact
 		err := v.view(ctx, func(tx *store.Tx) (err error) {
-			slice, err = tx.VerifyFacts(ctx, v.client, last, v.o.Slice)
+			slice, err = proof.VerifyFacts(ctx, tx, v.client, last, v.o.Slice)
 			return err
 		})
 		if err != nil || len(slice) == 0 {
@@ -41,7 +42,7 @@ func (v *verifier) verifyFacts(ctx context.Context) error {
 	}
 }
 
-func (v *verifier) verifyFact(f *store.VerifyFact) {
+func (v *verifier) verifyFact(f *proof.VerifyFact) {
 	if f.Payout {
 		return
 	}
@@ -63,9 +64,9 @@ func (v *verifier) verifyFact(f *store.VerifyFact) {
 func (v *verifier) verifyAdjustments(ctx context.Context) error {
 	var last till.ID
 	for {
-		var slice []*store.VerifyAdjustment
+		var slice []*proof.VerifyAdjustment
 		err := v.view(ctx, func(tx *store.Tx) (err error) {
-			slice, err = tx.VerifyAdjustments(ctx, v.client, last, v.o.Slice)
+			slice, err = proof.VerifyAdjustments(ctx, tx, v.client, last, v.o.Slice)
 			return err
 		})
 		if err != nil || len(slice) == 0 {
@@ -94,10 +95,10 @@ func (v *verifier) readEnd(ctx context.Context, tx *store.Tx) (*moneyEnd, error)
 		return nil, err
 	}
 	end := &moneyEnd{wallets: wallets}
-	if end.adjustments, err = tx.CountAdjustments(ctx, v.client); err != nil {
+	if end.adjustments, err = proof.CountAdjustments(ctx, tx, v.client); err != nil {
 		return nil, err
 	}
-	end.facts, err = tx.CountFacts(ctx, v.client)
+	end.facts, err = proof.CountFacts(ctx, tx, v.client)
 	return end, err
 }
 
@@ -106,7 +107,7 @@ func (v *verifier) readEnd(ctx context.Context, tx *store.Tx) (*moneyEnd, error)
 // as many entries, none was made without one.
 func onceOnly(kind ledger.EntryKind) bool {
 	switch kind {
-	case ledger.Fee, ledger.CollectionReversal, ledger.Payout, ledger.LatePayout:
+	case ledger.Fee, ledger.CollectionReversal, ledger.Payout, ledger.LatePayout, ledger.Refund, ledger.LateRefund:
 		return true
 	}
 	return false

@@ -9,6 +9,8 @@ import (
 	"till/engine"
 	"till/ledger"
 	"till/store"
+	"till/store/auditlog"
+	"till/store/proof"
 )
 
 // verifyPayments reads a client's payments in slices by id. A slice is read in
@@ -17,10 +19,10 @@ import (
 func (v *verifier) verifyPayments(ctx context.Context) error {
 	var last till.ID
 	for more := true; more; {
-		var slice []*store.VerifyPayment
+		var slice []*proof.VerifyPayment
 		var head *store.Head
 		err := v.view(ctx, func(tx *store.Tx) (err error) {
-			if head, err = tx.Head(ctx, v.client); err != nil {
+			if head, err = proof.Head(ctx, tx, v.client); err != nil {
 				return err
 			}
 			if slice, last, more, err = v.readSlice(ctx, tx, head, last); err != nil {
@@ -43,8 +45,9 @@ func (v *verifier) verifyPayments(ctx context.Context) error {
 			v.verifyCredit(p)
 			v.verifyReceipt(p, till.SubjectPayment)
 			v.verifyTaken(p)
-			v.verifyLife(p, till.SubjectPayment, p.Status.Final())
+			v.verifyLife(p, till.NounPayment, p.Status.Final())
 			v.verifyScheduled(p)
+			v.noteAsk(p.ID, p.Document)
 			for _, f := range collect.CheckStored(&p.Payment) {
 				v.problem("I15", p.ID, "%s %s: %s", f.Pointer, f.Code, f.Detail)
 			}
@@ -54,7 +57,7 @@ func (v *verifier) verifyPayments(ctx context.Context) error {
 }
 
 // verifyMove proves I4, of a payment or payout.
-func (v *verifier) verifyMove(p *store.VerifyPayment, head *store.Head, legal bool) {
+func (v *verifier) verifyMove(p *proof.VerifyPayment, head *store.Head, legal bool) {
 	v.check(legal, "I4", p.ID, "nothing moves from %q to %q", p.PreviousStatus, p.Status)
 	v.check(p.UpdatedAt >= p.CreatedAt, "I4", p.ID, "it was updated before it was created")
 	v.check(p.ID.Time() == p.CreatedAt, "I4", p.ID, "its id says that it was created at %s, and created_at %s", p.ID.Time(), p.CreatedAt)
@@ -62,7 +65,7 @@ func (v *verifier) verifyMove(p *store.VerifyPayment, head *store.Head, legal bo
 }
 
 // verifyCredit proves I2.
-func (v *verifier) verifyCredit(p *store.VerifyPayment) {
+func (v *verifier) verifyCredit(p *proof.VerifyPayment) {
 	want := ""
 	switch {
 	case p.Status == till.Success:
@@ -85,8 +88,8 @@ func (v *verifier) verifyCredit(p *store.VerifyPayment) {
 
 // verifyLife proves one half of I6, for a payment or payout: each transition
 // has its event, and the event has the state after it.
-func (v *verifier) verifyLife(p *store.VerifyPayment, kind till.SubjectKind, final bool) {
-	eventKind := func(word till.Status) till.EventKind { return till.EventKind(string(kind) + "." + string(word)) }
+func (v *verifier) verifyLife(p *proof.VerifyPayment, noun till.Noun, final bool) {
+	eventKind := func(word till.Status) till.EventKind { return till.EventKind(string(noun) + "." + string(word)) }
 	v.verifyEvent(p, p.PendingEvent, &p.Pending, eventKind(till.Pending), till.Pending)
 	e := &p.Pending
 	v.check(e.CreatedAt == p.CreatedAt || e.CreatedAt == p.RemadeAt, "I6", p.ID, "the event of its creation was made at another time")
@@ -152,11 +155,11 @@ const remadeActs = 1_000
 
 // findRemade looks up when a payment or payout whose first event is younger was made again.
 // The audit row of that has the event's time.
-func findRemade(ctx context.Context, tx *store.Tx, p *store.VerifyPayment, kind till.SubjectKind) error {
+func findRemade(ctx context.Context, tx *store.Tx, p *proof.VerifyPayment, kind till.SubjectKind) error {
 	if p.Pending.CreatedAt <= p.CreatedAt {
 		return nil
 	}
-	acts, err := tx.ActsOn(ctx, store.Ref{Client: p.ClientID, ID: p.ID}, remadeActs)
+	acts, err := auditlog.ActsOn(ctx, tx, store.Ref{Client: p.ClientID, ID: p.ID}, remadeActs)
 	for _, a := range acts {
 		if a.Action == engine.RemadeAction(kind) && a.At == p.Pending.CreatedAt {
 			p.RemadeAt = a.At
@@ -165,7 +168,7 @@ func findRemade(ctx context.Context, tx *store.Tx, p *store.VerifyPayment, kind 
 	return err
 }
 
-func (v *verifier) verifyEvent(p *store.VerifyPayment, sequence int64, e *store.VerifyEvent, kind till.EventKind, status till.Status) {
+func (v *verifier) verifyEvent(p *proof.VerifyPayment, sequence int64, e *proof.VerifyEvent, kind till.EventKind, status till.Status) {
 	switch {
 	case sequence == 0 || e.Sequence != sequence:
 		v.problem("I6", p.ID, "its event %d, %s, is missing", sequence, kind)
@@ -176,7 +179,7 @@ func (v *verifier) verifyEvent(p *store.VerifyPayment, sequence int64, e *store.
 	}
 }
 
-func (v *verifier) verifyOrder(p *store.VerifyPayment, before, e *store.VerifyEvent) {
+func (v *verifier) verifyOrder(p *proof.VerifyPayment, before, e *proof.VerifyEvent) {
 	v.check(before.Sequence < e.Sequence && before.CreatedAt < e.CreatedAt, "I6", p.ID,
 		"its event %d comes after its event %d", before.Sequence, e.Sequence)
 }
@@ -184,7 +187,7 @@ func (v *verifier) verifyOrder(p *store.VerifyPayment, before, e *store.VerifyEv
 // verifyScheduled proves I9. A late-money read is due until one was answered
 // after the last due time. A tenth is tolerated, because the clock that ended
 // the payment may be ahead of the one that reads.
-func (v *verifier) verifyScheduled(p *store.VerifyPayment) {
+func (v *verifier) verifyScheduled(p *proof.VerifyPayment) {
 	if p.Scheduled || p.OpenCase || p.Status == till.Success || p.LateEvent != 0 {
 		return
 	}
@@ -209,13 +212,13 @@ func (v *verifier) verifyEvents(ctx context.Context) error {
 	var last int64
 	var before till.Time
 	for {
-		var slice []*store.LoggedEvent
+		var slice []*proof.LoggedEvent
 		var head *store.Head
 		err := v.view(ctx, func(tx *store.Tx) (err error) {
-			if head, err = tx.Head(ctx, v.client); err != nil {
+			if head, err = proof.Head(ctx, tx, v.client); err != nil {
 				return err
 			}
-			slice, err = tx.LoggedEvents(ctx, v.client, last, v.o.Slice)
+			slice, err = proof.LoggedEvents(ctx, tx, v.client, last, v.o.Slice)
 			return err
 		})
 		if err != nil {
@@ -237,24 +240,26 @@ func (v *verifier) verifyEvents(ctx context.Context) error {
 
 // subjectSequence returns the number that an event's subject has for the
 // event's kind.
-func subjectSequence(e *store.LoggedEvent) int64 {
+func subjectSequence(e *proof.LoggedEvent) int64 {
 	switch e.Kind {
-	case till.PaymentPending, till.PayoutEventPending:
+	case till.PaymentPending, till.PayoutEventPending, till.RefundPending:
 		return e.PendingEvent
-	case till.PaymentProcessing, till.PayoutEventProcessing:
+	case till.PaymentProcessing, till.PayoutEventProcessing, till.RefundProcessing:
 		return e.ProcessingEvent
 	case till.PaymentSuccess, till.PaymentFailed, till.PaymentExpired,
-		till.PayoutEventSuccess, till.PayoutEventFailed, till.PayoutEventCancelled:
+		till.PayoutEventSuccess, till.PayoutEventFailed, till.PayoutEventCancelled,
+		till.RefundSuccess, till.RefundFailed, till.RefundCancelled:
 		return e.FinalEvent
-	case till.PaymentLateSuccess, till.PayoutEventLateSuccess:
+	case till.PaymentLateSuccess, till.PayoutEventLateSuccess, till.RefundLateSuccess:
 		return e.LateEvent
 	case till.PaymentReversed:
 		return e.ReversedEvent
 	case till.PaymentUpdated:
 		return e.UpdatedEvent
-	case till.PaymentNeedsAttention, till.PaymentAttentionEnded, till.PayoutNeedsAttention, till.PayoutAttentionEnded:
+	case till.PaymentNeedsAttention, till.PaymentAttentionEnded, till.PayoutNeedsAttention, till.PayoutAttentionEnded,
+		till.RefundNeedsAttention, till.RefundAttentionEnded:
 		return e.AttentionEvent
-	case till.EndpointDisabled:
+	case till.CheckoutEventPaid, till.CheckoutEventExpired, till.CheckoutEventCancelled, till.CheckoutEventOverpaid, till.EndpointDisabled:
 		if !e.Known { // it is about an endpoint, which may be deleted by now
 			return e.Sequence
 		}

@@ -7,19 +7,20 @@ import (
 	"till"
 	"till/ledger"
 	"till/store"
+	"till/store/proof"
 )
 
 // verifyPayouts walks a client's payouts, as verifyPayments does the payments.
 func (v *verifier) verifyPayouts(ctx context.Context) error {
 	var last till.ID
 	for {
-		var slice []*store.VerifyPayout
+		var slice []*proof.VerifyPayout
 		var head *store.Head
 		err := v.view(ctx, func(tx *store.Tx) (err error) {
-			if head, err = tx.Head(ctx, v.client); err != nil {
+			if head, err = proof.Head(ctx, tx, v.client); err != nil {
 				return err
 			}
-			if slice, err = tx.VerifyPayouts(ctx, v.client, last, v.o.Slice); err != nil {
+			if slice, err = proof.VerifyPayouts(ctx, tx, v.client, last, v.o.Slice); err != nil {
 				return err
 			}
 			for _, p := range slice {
@@ -40,7 +41,7 @@ func (v *verifier) verifyPayouts(ctx context.Context) error {
 			v.verifyMove(&p.VerifyPayment, head, legal)
 			v.verifyDebit(p)
 			v.verifyReceipt(&p.VerifyPayment, till.SubjectPayout)
-			v.verifyLife(&p.VerifyPayment, till.SubjectPayout, to.Final())
+			v.verifyLife(&p.VerifyPayment, p.Noun, to.Final())
 			if to != till.PayoutCancelled { // which was never sent
 				v.verifyScheduled(&p.VerifyPayment)
 			}
@@ -52,7 +53,7 @@ func (v *verifier) verifyPayouts(ctx context.Context) error {
 // exactly its amount, a late one exactly one late payout, and no other has any.
 // What a late payout took from no wallet is owed, so its line may be smaller or
 // missing; what left the operator is all of it.
-func (v *verifier) verifyDebit(p *store.VerifyPayout) {
+func (v *verifier) verifyDebit(p *proof.VerifyPayout) {
 	success, late := p.Status == till.Success, p.LateEvent != 0
 	if moved := !p.MoneyOut.IsZero(); moved != (success || late) {
 		v.problem("I2", p.ID, "it is %s, its late event is %d, and the fact that its money left is %v", p.Status, p.LateEvent, moved)
@@ -62,9 +63,15 @@ func (v *verifier) verifyDebit(p *store.VerifyPayout) {
 	switch {
 	case success:
 		want = string(ledger.Payout)
+		if p.Noun == till.NounRefund {
+			want = string(ledger.Refund)
+		}
 		v.check(p.Lines == 1 && p.Debited == p.Amount.Minor, "I2", p.ID, "%d lines debited %d for %v", p.Lines, p.Debited, p.Amount)
 	case late:
 		want = string(ledger.LatePayout)
+		if p.Noun == till.NounRefund {
+			want = string(ledger.LateRefund)
+		}
 		v.check(p.Lines <= 1 && p.Debited <= p.Amount.Minor, "I2", p.ID, "%d lines debited %d for %v", p.Lines, p.Debited, p.Amount)
 	default:
 		v.check(p.Lines == 0, "I2", p.ID, "it is %s, and %d lines debited %d for it", p.Status, p.Lines, p.Debited)
@@ -85,7 +92,7 @@ func (v *verifier) verifyDebit(p *store.VerifyPayout) {
 // verifyPayoutKeys proves I5 for payouts once more.
 func (v *verifier) verifyPayoutKeys(ctx context.Context) error {
 	return v.view(ctx, func(tx *store.Tx) error {
-		payouts, keys, err := tx.CountPayoutKeys(ctx, v.client)
+		payouts, keys, err := proof.CountPayoutKeys(ctx, tx, v.client)
 		v.check(payouts == keys, "I5", till.ID{}, "%d payouts have %d idempotency keys", payouts, keys)
 		return err
 	})
@@ -97,7 +104,7 @@ func (v *verifier) verifyReserved(ctx context.Context, tx *store.Tx, w *ledger.W
 	if w == nil {
 		return nil
 	}
-	held, err := tx.Reserves(ctx, v.client, w.Currency)
+	held, err := proof.Reserves(ctx, tx, v.client, w.Currency)
 	if err != nil {
 		return err
 	}

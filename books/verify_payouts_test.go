@@ -9,6 +9,7 @@ import (
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
+	"till/store/webhooks"
 )
 
 // newPayoutBooks fills a store with payouts in every state, for two clients.
@@ -153,13 +154,13 @@ func TestVerifyKnowsWhatSupersedesAPayoutsState(t *testing.T) {
 				return err
 			}
 			at := tx.Now()
-			e := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client.ID, ID: till.NewID(at), URL: "https://on.example/", Enabled: true, CreatedAt: at, UpdatedAt: at},
+			e := &webhooks.Endpoint{Endpoint: till.Endpoint{ClientID: client.ID, ID: till.NewID(at), URL: "https://on.example/", Enabled: true, CreatedAt: at, UpdatedAt: at},
 				Secret: []byte("sealed"), Cursor: row.PendingEvent}
-			if err := tx.InsertEndpoint(ctx, e); err != nil {
+			if err := webhooks.InsertEndpoint(ctx, tx, e); err != nil {
 				return err
 			}
-			return tx.SaveDeliveries(ctx, []*store.Delivery{{ClientID: client.ID, EndpointID: e.ID, Sequence: row.PendingEvent, Kind: store.DeliverEvent,
-				ID: till.NewID(at), SubjectID: p.ID, Status: store.DeliverySuperseded, Attempts: 1, CreatedAt: at, UpdatedAt: at}})
+			return webhooks.SaveDeliveries(ctx, tx, []*webhooks.Delivery{{ClientID: client.ID, EndpointID: e.ID, Sequence: row.PendingEvent, Kind: webhooks.DeliverEvent,
+				ID: till.NewID(at), SubjectID: p.ID, Status: webhooks.DeliverySuperseded, Attempts: 1, CreatedAt: at, UpdatedAt: at}})
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -5,11 +5,12 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/proof"
 )
 
 // verifyReceipt proves that no other payment or payout has the same receipt.
 // One that has a case for it is known.
-func (v *verifier) verifyReceipt(p *store.VerifyPayment, kind till.SubjectKind) {
+func (v *verifier) verifyReceipt(p *proof.VerifyPayment, kind till.SubjectKind) {
 	switch {
 	case p.ProviderReference == "" || p.ReceiptOwner == store.Ref{Client: p.ClientID, ID: p.ID} || p.ReceiptReused:
 	case p.ReceiptOwner == store.Ref{}:

@@ -11,6 +11,7 @@ import (
 	"till/provider"
 	"till/provider/pawapay"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 	"till/upkeep"
 )
@@ -58,12 +59,12 @@ func TestVerifyProvesReceiptsOfIssuers(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Update(t.Context(), func(tx *store.Tx) error {
-		return tx.InsertInstallation(t.Context(), &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
+		return admin.InsertInstallation(t.Context(), tx, &admin.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := upkeep.RaiseLevel(t.Context(), s, store.Level, "Awa"); err != nil {
+	if _, err := upkeep.RaiseLevel(t.Context(), s, admin.Level, "Awa"); err != nil {
 		t.Fatal(err)
 	}
 	c := storetest.NewCollector(t, s, func(c *engine.Config) {

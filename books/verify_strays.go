@@ -6,6 +6,7 @@ import (
 	"till"
 	"till/engine"
 	"till/store"
+	"till/store/matching"
 )
 
 // verifyStrays proves I16: a stray's money is in one place. An attributed
@@ -13,9 +14,9 @@ import (
 // credited has the payment, and its adjustment is taken back.
 func (v *verifier) verifyStrays(ctx context.Context) error {
 	for after := (till.ID{}); ; {
-		var slice []*store.Stray
+		var slice []*matching.Stray
 		err := v.view(ctx, func(tx *store.Tx) (err error) {
-			if slice, err = tx.StraysAfter(ctx, after, min(v.o.Slice, MaxStrayPage)); err != nil {
+			if slice, err = matching.StraysAfter(ctx, tx, after, min(v.o.Slice, MaxStrayPage)); err != nil {
 				return err
 			}
 			for _, s := range slice {
@@ -34,7 +35,7 @@ func (v *verifier) verifyStrays(ctx context.Context) error {
 }
 
 // verifyStrayOf checks one stray against what hangs on it, in one snapshot.
-func (v *verifier) verifyStrayOf(ctx context.Context, tx *store.Tx, s *store.Stray) error {
+func (v *verifier) verifyStrayOf(ctx context.Context, tx *store.Tx, s *matching.Stray) error {
 	v.client = s.Owner
 	given, err := tx.Adjustment(ctx, store.Ref{Client: s.Given, ID: s.ID})
 	if err != nil {
@@ -49,22 +50,22 @@ func (v *verifier) verifyStrayOf(ctx context.Context, tx *store.Tx, s *store.Str
 		v.check(given != nil && given.Amount.Currency == back.Amount.Currency && given.Amount.Minor == -back.Amount.Minor, "I16", s.ID, "what was taken back is not what was given")
 	}
 	switch s.Why {
-	case store.StrayForeign:
+	case matching.StrayForeign:
 		v.check(s.Reason != "", "I14", s.ID, "a stray was closed as foreign without a reason")
-	case store.StrayAttributed:
+	case matching.StrayAttributed:
 		want := s.Amount
-		if s.Direction == store.StrayOut {
+		if s.Direction == matching.StrayOut {
 			want.Minor = -want.Minor
 		}
 		v.check(given != nil && given.Amount == want && given.Actor == s.ClosedBy, "I16", s.ID, "the stray of %v was attributed, and its adjustment is %+v", want, given)
-	case store.StrayCredited:
+	case matching.StrayCredited:
 		rows, err := readSubjects(ctx, tx, s, []store.Ref{{Client: s.Owner, ID: s.Settled}})
 		if err != nil {
 			return err
 		}
 		v.check(len(rows) == 1 && rows[0].Booked, "I16", s.ID, "the stray was closed by %s, which has no money on its connection", s.Settled)
 	}
-	if s.Why != "" && s.Why != store.StrayAttributed {
+	if s.Why != "" && s.Why != matching.StrayAttributed {
 		return nil
 	}
 	found, err := findSubjects(ctx, tx, s, namedClient(s))

@@ -15,6 +15,7 @@ import (
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
+	"till/store/webhooks"
 	"till/upkeep"
 )
 
@@ -76,12 +77,12 @@ func addEndpoints(t *testing.T, s *store.Store, client till.ID) {
 	ctx := t.Context()
 	err := s.Update(ctx, func(tx *store.Tx) error {
 		at := tx.Now()
-		on := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client, ID: till.NewID(at), URL: "https://on.example/", Enabled: true, CreatedAt: at, UpdatedAt: at},
+		on := &webhooks.Endpoint{Endpoint: till.Endpoint{ClientID: client, ID: till.NewID(at), URL: "https://on.example/", Enabled: true, CreatedAt: at, UpdatedAt: at},
 			Secret: []byte("sealed"), Start: 1, EventsListedFrom: 1, Cursor: 10, NextRetry: at, ReplayAt: at}
-		off := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client, ID: till.NewID(at), URL: "https://off.example/", CreatedAt: at, UpdatedAt: at,
+		off := &webhooks.Endpoint{Endpoint: till.Endpoint{ClientID: client, ID: till.NewID(at), URL: "https://off.example/", CreatedAt: at, UpdatedAt: at,
 			DisabledAt: at, DisableReason: till.DisabledByClient}, Secret: []byte("sealed")}
-		for _, e := range []*store.Endpoint{on, off} {
-			if err := tx.InsertEndpoint(ctx, e); err != nil {
+		for _, e := range []*webhooks.Endpoint{on, off} {
+			if err := webhooks.InsertEndpoint(ctx, tx, e); err != nil {
 				return err
 			}
 		}
@@ -89,14 +90,14 @@ func addEndpoints(t *testing.T, s *store.Store, client till.ID) {
 		if err != nil {
 			return err
 		}
-		rows := make([]*store.Delivery, len(events)) // of the payments processing, processing and first, as it was created
-		for i, status := range []store.DeliveryStatus{store.DeliverySuperseded, store.DeliveryPending, store.DeliveryDelivered} {
-			rows[i] = &store.Delivery{ClientID: client, EndpointID: on.ID, Sequence: events[i].Sequence, Kind: store.DeliverEvent, ID: till.NewID(at),
+		rows := make([]*webhooks.Delivery, len(events)) // of the payments processing, processing and first, as it was created
+		for i, status := range []webhooks.DeliveryStatus{webhooks.DeliverySuperseded, webhooks.DeliveryPending, webhooks.DeliveryDelivered} {
+			rows[i] = &webhooks.Delivery{ClientID: client, EndpointID: on.ID, Sequence: events[i].Sequence, Kind: webhooks.DeliverEvent, ID: till.NewID(at),
 				SubjectID: events[i].SubjectID, Status: status, Attempts: 1, DueAt: at, CreatedAt: at, UpdatedAt: at}
 		}
-		return errors.Join(tx.SaveDeliveries(ctx, rows),
-			tx.InsertRange(ctx, &store.LogRange{ClientID: client, EndpointID: on.ID, ID: till.NewID(at), Why: store.RangeReplay, From: 2, Next: 3, To: 5, CreatedAt: at}),
-			tx.InsertRange(ctx, &store.LogRange{ClientID: client, EndpointID: on.ID, ID: till.NewID(at), Why: store.RangeDisabled, From: 6, Next: 6, To: 7, CreatedAt: at}))
+		return errors.Join(webhooks.SaveDeliveries(ctx, tx, rows),
+			webhooks.InsertRange(ctx, tx, &webhooks.LogRange{ClientID: client, EndpointID: on.ID, ID: till.NewID(at), Why: webhooks.RangeReplay, From: 2, Next: 3, To: 5, CreatedAt: at}),
+			webhooks.InsertRange(ctx, tx, &webhooks.LogRange{ClientID: client, EndpointID: on.ID, ID: till.NewID(at), Why: webhooks.RangeDisabled, From: 6, Next: 6, To: 7, CreatedAt: at}))
 	})
 	if err != nil {
 		t.Fatal(err)

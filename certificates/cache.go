@@ -14,6 +14,7 @@ import (
 
 	"till/internal/seal"
 	"till/store"
+	"till/store/admin"
 )
 
 // SealLabel separates this key from every other key of the installation's secret.
@@ -99,9 +100,9 @@ func expired(text []byte) bool {
 }
 
 // read returns a row and its text, nil if it has none that can be read.
-func (c *cache) read(ctx context.Context, name string) (row *store.Certificate, text []byte, err error) {
+func (c *cache) read(ctx context.Context, name string) (row *admin.Certificate, text []byte, err error) {
 	err = c.store.View(ctx, func(tx *store.Tx) (err error) {
-		row, err = tx.Certificate(ctx, name)
+		row, err = admin.ReadCertificate(ctx, tx, name)
 		return err
 	})
 	if err != nil || len(row.Sealed) == 0 {
@@ -115,7 +116,7 @@ func (c *cache) read(ctx context.Context, name string) (row *store.Certificate, 
 }
 
 // lease takes the right to order, and returns ErrCacheMiss if it got it.
-func (c *cache) lease(ctx context.Context, row *store.Certificate) error {
+func (c *cache) lease(ctx context.Context, row *admin.Certificate) error {
 	won := false
 	err := c.store.Update(ctx, func(tx *store.Tx) (err error) {
 		now, next := tx.Now(), *row
@@ -125,7 +126,7 @@ func (c *cache) lease(ctx context.Context, row *store.Certificate) error {
 		}
 		next.Tries++
 		next.LeaseUntil = now.Add(backoff(next.Tries))
-		won, err = tx.LeaseCertificate(ctx, &next)
+		won, err = admin.LeaseCertificate(ctx, tx, &next)
 		return err
 	})
 	switch {
@@ -151,19 +152,19 @@ func backoff(tries int64) time.Duration {
 func (c *cache) Put(ctx context.Context, name string, data []byte) error {
 	sealed := c.sealer.Seal(data, []byte(name))
 	return c.store.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.PutCertificate(ctx, name, sealed, isChallenge(name)); err != nil {
+		if err := admin.PutCertificate(ctx, tx, name, sealed, isChallenge(name)); err != nil {
 			return err
 		}
-		return tx.DeleteChallenges(ctx, tx.Now().Add(-keepChallenge))
+		return admin.DeleteChallenges(ctx, tx, tx.Now().Add(-keepChallenge))
 	})
 }
 
 // Delete implements autocert.Cache.
 func (c *cache) Delete(ctx context.Context, name string) error {
-	return c.store.Update(ctx, func(tx *store.Tx) error { return tx.DeleteCertificate(ctx, name) })
+	return c.store.Update(ctx, func(tx *store.Tx) error { return admin.DeleteCertificate(ctx, tx, name) })
 }
 
 // retry ends all waits after failed orders.
 func (c *cache) retry(ctx context.Context) error {
-	return c.store.Update(ctx, func(tx *store.Tx) error { return tx.RetryCertificates(ctx) })
+	return c.store.Update(ctx, func(tx *store.Tx) error { return admin.RetryCertificates(ctx, tx) })
 }

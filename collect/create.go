@@ -2,6 +2,7 @@ package collect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"till"
@@ -69,6 +70,9 @@ func (c *Collector) Create(ctx context.Context, who engine.Client, r *Request) (
 	if p.Traits().ClientReference {
 		call.Permit = c.SendPermit(name)
 	}
+	if r.Ask != nil {
+		call.Body = r.Ask
+	}
 	return createdFrom(c.Accept(ctx, call))
 }
 
@@ -82,9 +86,13 @@ func createdFrom(row *store.PaymentRow, replayed bool, err error) (Created, erro
 
 type createCall = engine.CreateCall[*store.PaymentRow]
 
-// insert is the one commit of a batch of creates. It reads nothing first: the index of
-// idempotency keys decides what is new.
+// insert is the one commit of a batch of creates. It reads nothing first, but for asks of
+// checkouts: the index of idempotency keys decides what is new.
 func (c *Collector) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*createCall) error {
+	calls, err := admitAsks(ctx, tx, calls)
+	if err != nil || len(calls) == 0 {
+		return err
+	}
 	rows, steps := make([]*store.PaymentRow, 0, len(calls)), make([]*store.Step, 0, len(calls))
 	for _, call := range calls {
 		stamp(call, heads[call.Row.ClientID].NextTime(), tx.Now())
@@ -95,6 +103,36 @@ func (c *Collector) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 		return err
 	}
 	return c.finishCreates(ctx, tx, heads, calls, inserted)
+}
+
+// admitAsks returns the calls but for those of asks that may not be made any more.
+func admitAsks(ctx context.Context, tx *store.Tx, calls []*createCall) ([]*createCall, error) {
+	var out []*createCall
+	for i, call := range calls {
+		ask, is := call.Body.(*Ask)
+		if !is {
+			if out != nil {
+				out = append(out, call)
+			}
+			continue
+		}
+		err := ask.Admit(ctx, tx)
+		var refusal *till.Error
+		switch {
+		case errors.As(err, &refusal):
+			if call.Reject(err); out == nil {
+				out = append(make([]*createCall, 0, len(calls)), calls[:i]...)
+			}
+		case err != nil:
+			return nil, err
+		case out != nil:
+			out = append(out, call)
+		}
+	}
+	if out == nil {
+		return calls, nil
+	}
+	return out, nil
 }
 
 // stamp sets a new payment's time, its id and its first step. What is due, how long a lease

@@ -20,6 +20,7 @@ import (
 	"till/provider/mpesa"
 	"till/provider/providertest"
 	"till/store"
+	"till/store/matching"
 	"till/store/storetest"
 )
 
@@ -227,7 +228,7 @@ func (d *daraja) cases(p *till.Payment) string {
 	var kinds []string
 	d.view(func(ctx context.Context, tx *store.Tx) error {
 		for _, kind := range []string{"handle_reused", "receipt_reused", "mismatch"} {
-			found, err := tx.CasesOf(ctx, kind, []store.Ref{{Client: p.ClientID, ID: p.ID}})
+			found, err := matching.CasesOf(ctx, tx, kind, []store.Ref{{Client: p.ClientID, ID: p.ID}})
 			if err != nil {
 				return err
 			}

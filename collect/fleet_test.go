@@ -15,6 +15,7 @@ import (
 	"till/engine"
 	"till/provider"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 )
 
@@ -155,11 +156,11 @@ func status(i *instance) string {
 	return string(i.Offer(&till.Client{Mode: till.Live}, m).Status)
 }
 
-func (f *fleet) breaker() *store.Breaker {
+func (f *fleet) breaker() *admin.Breaker {
 	f.t.Helper()
-	var b *store.Breaker
+	var b *admin.Breaker
 	err := f.store.View(context.Background(), func(tx *store.Tx) error {
-		all, err := tx.Breakers(context.Background())
+		all, err := admin.Breakers(context.Background(), tx)
 		b = all["post"]
 		return err
 	})
@@ -167,7 +168,7 @@ func (f *fleet) breaker() *store.Breaker {
 		f.t.Fatal(err)
 	}
 	if b == nil {
-		return &store.Breaker{State: store.Passing}
+		return &admin.Breaker{State: admin.Passing}
 	}
 	return b
 }

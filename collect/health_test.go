@@ -8,7 +8,7 @@ import (
 
 	"till"
 	"till/provider"
-	"till/store"
+	"till/store/admin"
 )
 
 func TestAnOutageThatOneInstanceSeesIsRefusedByAll(t *testing.T) {
@@ -28,7 +28,7 @@ func TestAnOutageThatOneInstanceSeesIsRefusedByAll(t *testing.T) {
 		for range 12 {
 			f.create(worker)
 		}
-		for f.breaker().State != store.Stopped {
+		for f.breaker().State != admin.Stopped {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(heard) // no longer than this may instances disagree
@@ -122,13 +122,13 @@ func TestOneInstanceProbesAtATime(t *testing.T) {
 		// They were not answered: it is closed again, for longer.
 		time.Sleep(3 * time.Second)
 		b := f.breaker()
-		if wait := b.RetryAt.Sub(b.ChangedAt); b.State != store.Stopped || wait != 10*time.Second || status(f.all[1]) != "closed" {
+		if wait := b.RetryAt.Sub(b.ChangedAt); b.State != admin.Stopped || wait != 10*time.Second || status(f.all[1]) != "closed" {
 			t.Fatalf("after the probes: %s for %s, the method is %s", b.State, wait, status(f.all[1]))
 		}
 
 		// The operator is back: the next probe opens the method everywhere.
 		f.operator.set(func(o *post) { o.down, o.takes = false, 0 })
-		for f.breaker().State != store.Passing {
+		for f.breaker().State != admin.Passing {
 			if time.Sleep(time.Second); f.store.Now() > b.RetryAt.Add(10*time.Second) {
 				t.Fatal("the operator is back, and nobody has noticed")
 			}
@@ -157,7 +157,7 @@ func TestAnInstanceThatDiesProbingIsReplaced(t *testing.T) {
 		f.refused(dies)
 		time.Sleep(heard)
 		b := f.breaker()
-		if b.State != store.Probing {
+		if b.State != admin.Probing {
 			t.Fatalf("the breaker is %s", b.State)
 		}
 		dies.stop()
@@ -180,7 +180,7 @@ func TestAnInstanceThatDiesProbingIsReplaced(t *testing.T) {
 		}
 		f.start()
 		time.Sleep(3 * time.Second)
-		if b := f.breaker(); b.State != store.Passing || f.refused(other) {
+		if b := f.breaker(); b.State != admin.Passing || f.refused(other) {
 			t.Errorf("the breaker is %s", b.State)
 		}
 	})
@@ -199,7 +199,7 @@ func TestPaymentsThatWaitEndWithTheirWindow(t *testing.T) {
 			f.create(i)
 		}
 		time.Sleep(2 * time.Second)
-		if f.breaker().State != store.Stopped {
+		if f.breaker().State != admin.Stopped {
 			t.Fatal("the operator is down, and sends go on")
 		}
 		sent, _ := f.operator.calls()
@@ -252,7 +252,7 @@ func TestSixHoursOfOutage(t *testing.T) {
 				accepted++
 			}
 		}
-		if f.breaker().State == store.Passing || accepted > refusals/2 {
+		if f.breaker().State == admin.Passing || accepted > refusals/2 {
 			t.Errorf("in %s %d were accepted and %d refused", outage, accepted, refusals)
 		}
 		f.operator.set(func(o *post) { o.lost = false })
@@ -287,7 +287,7 @@ func TestAClockThatIsSetBackKeepsNothingClosed(t *testing.T) {
 			f.refused(a)
 			f.refused(b)
 		}
-		if f.refused(a) || f.breaker().State != store.Passing {
+		if f.refused(a) || f.breaker().State != admin.Passing {
 			t.Errorf("an hour back, the method is %s", status(a))
 		}
 		before, _ := f.operator.calls()

@@ -12,6 +12,8 @@ import (
 	"till/provider"
 	"till/provider/pawapay"
 	"till/store"
+	"till/store/admin"
+	"till/store/matching"
 	"till/store/storetest"
 	"till/upkeep"
 )
@@ -42,7 +44,7 @@ func inIssuers(t *testing.T, level int, tell func(w *issuers)) {
 func install(t *testing.T, s *store.Store, level int) {
 	t.Helper()
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
-		return tx.InsertInstallation(t.Context(), &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
+		return admin.InsertInstallation(t.Context(), tx, &admin.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +79,7 @@ func (w *issuers) credited(how string, p *till.Payment, receipt string) {
 func (w *issuers) register() {
 	w.t.Helper()
 	err := w.store.Update(w.t.Context(), func(tx *store.Tx) error {
-		return tx.SetConnectionFingerprint(w.t.Context(), storetest.Connection, w.operator.Payments().Fingerprint())
+		return admin.SetConnectionFingerprint(w.t.Context(), tx, storetest.Connection, w.operator.Payments().Fingerprint())
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -92,7 +94,7 @@ func (w *issuers) checked(p *till.Payment, r provider.Result) *engine.Answer {
 // An aggregator passes on the receipts of several operators, and each counts its own.
 func TestOneReceiptOfTwoCountriesCreditsBoth(t *testing.T) {
 	t.Parallel()
-	inIssuers(t, store.Level, func(w *issuers) {
+	inIssuers(t, admin.Level, func(w *issuers) {
 		congo, cameroon := w.payIn(0, "CG"), w.payIn(0, "CM")
 		for _, p := range []*till.Payment{congo, cameroon} {
 			w.say(p, paidUnder("R1"))
@@ -149,7 +151,7 @@ func TestReceiptsThatWereRecordedByConnection(t *testing.T) {
 			w.say(p, paidUnder("R1"))
 			w.notCredited("before the level", p)
 		}
-		if _, err := upkeep.RaiseLevel(w.t.Context(), w.store, store.Level, "Awa"); err != nil {
+		if _, err := upkeep.RaiseLevel(w.t.Context(), w.store, admin.Level, "Awa"); err != nil {
 			w.t.Fatal(err)
 		}
 		w.register()
@@ -173,7 +175,7 @@ func TestReceiptsThatWereRecordedByConnection(t *testing.T) {
 // A command knows no operator, and records as an instance does.
 func TestAPersonCreditsTheSecondOfTwoCountries(t *testing.T) {
 	t.Parallel()
-	inIssuers(t, store.Level, func(w *issuers) {
+	inIssuers(t, admin.Level, func(w *issuers) {
 		command := storetest.NewCollector(w.t, w.store, func(c *engine.Config) { c.Connections = nil })
 		r := engine.Resolution{Success: true, Receipt: "R1", By: "Awa", Evidence: "a statement"}
 		for _, country := range []string{"CG", "CM"} {
@@ -194,7 +196,7 @@ func TestAPersonCreditsTheSecondOfTwoCountries(t *testing.T) {
 
 func TestOneReceiptOfAnIssuerAtTwoInstancesCreditsOne(t *testing.T) {
 	t.Parallel()
-	inIssuers(t, store.Level, func(w *issuers) {
+	inIssuers(t, admin.Level, func(w *issuers) {
 		other := w.instance()
 		for _, receipt := range []string{"R1", "R2", "R3", "R4"} {
 			pair := []*till.Payment{w.payIn(0, "CM"), w.payIn(1, "CM")}
@@ -218,7 +220,7 @@ func TestOneReceiptOfAnIssuerAtTwoInstancesCreditsOne(t *testing.T) {
 
 func TestOneReceiptOfTwoCountriesPostsBothPayouts(t *testing.T) {
 	t.Parallel()
-	inIssuers(t, store.Level, func(w *issuers) {
+	inIssuers(t, admin.Level, func(w *issuers) {
 		m := storetest.NewDisburser(w.t, w.store, func(c *engine.Config) {
 			c.Connections = map[string]provider.Provider{storetest.Connection: w.operator.Payouts()}
 		})
@@ -244,11 +246,11 @@ func TestOneReceiptOfTwoCountriesPostsBothPayouts(t *testing.T) {
 // is credited under the receipt closes it, and none takes back what a person gave for it.
 func TestAnAggregatorsReceiptClosesNoStray(t *testing.T) {
 	t.Parallel()
-	inIssuers(t, store.Level, func(w *issuers) {
+	inIssuers(t, admin.Level, func(w *issuers) {
 		w.register()
-		stray := &store.Stray{Connection: storetest.Connection, Client: w.clients[0].ID, ID: till.NewID(w.store.Now()), Receipt: "R1", Source: store.StrayStatement, SeenAt: w.store.Now(),
-			Direction: store.StrayIn, Amount: xaf(700), Claimed: "success", ConfirmedAt: w.store.Now(), Confirmed: "line 7"}
-		if err := w.store.Update(w.t.Context(), func(tx *store.Tx) error { _, err := tx.InsertStray(w.t.Context(), stray); return err }); err != nil {
+		stray := &matching.Stray{Connection: storetest.Connection, Client: w.clients[0].ID, ID: till.NewID(w.store.Now()), Receipt: "R1", Source: matching.StrayStatement, SeenAt: w.store.Now(),
+			Direction: matching.StrayIn, Amount: xaf(700), Claimed: "success", ConfirmedAt: w.store.Now(), Confirmed: "line 7"}
+		if err := w.store.Update(w.t.Context(), func(tx *store.Tx) error { _, err := matching.InsertStray(w.t.Context(), tx, stray); return err }); err != nil {
 			w.t.Fatal(err)
 		}
 		is := func(when, why string) {
@@ -265,10 +267,10 @@ func TestAnAggregatorsReceiptClosesNoStray(t *testing.T) {
 		if err != nil || given.Wallet.Balance != 700 {
 			w.t.Errorf("given to a client: its wallet has %d, %v", given.Wallet.Balance, err)
 		}
-		is("given to a client", store.StrayAttributed)
+		is("given to a client", matching.StrayAttributed)
 		congo := w.payIn(0, "CG")
 		w.say(congo, paidUnder("R1"))
 		w.credited("in CG", congo, "R1")
-		is("after the credit in CG", store.StrayAttributed)
+		is("after the credit in CG", matching.StrayAttributed)
 	})
 }

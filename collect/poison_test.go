@@ -267,7 +267,7 @@ func TestAStepIsNotClaimedWhileItsAnswerWaits(t *testing.T) {
 // is at fault itself: the others do not wait for it, and it is set aside.
 func TestAnAnswerThatAlwaysFindsTheDatabaseAwayIsSetAside(t *testing.T) {
 	t.Parallel()
-	inDatabase(t, sandbox.Config{PollInterval: time.Second}, func(t *testing.T, w *world, database string) {
+	inDatabase(t, sandbox.Config{PollInterval: 2 * time.Second}, func(t *testing.T, w *world, database string) {
 		if !store.IsPostgres(database) {
 			return // a file cannot be unreachable for one row alone
 		}

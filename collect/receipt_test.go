@@ -11,6 +11,7 @@ import (
 	"till/engine"
 	"till/provider"
 	"till/store"
+	"till/store/matching"
 	"till/store/storetest"
 )
 
@@ -56,7 +57,7 @@ func (w *receipts) reused(p *till.Payment) (detail string) {
 	w.t.Helper()
 	ref := store.Ref{Client: p.ClientID, ID: p.ID}
 	w.view(func(ctx context.Context, tx *store.Tx) error {
-		found, err := tx.CasesOf(ctx, engine.CaseReceiptReused, []store.Ref{ref})
+		found, err := matching.CasesOf(ctx, tx, engine.CaseReceiptReused, []store.Ref{ref})
 		if c := found[ref]; c != nil {
 			detail = c.Detail
 		}
@@ -196,7 +197,7 @@ func TestACaseThatAPersonHasSeenIsNotOpenedAgain(t *testing.T) {
 				t.Errorf("%s: it is %s with receipt %q", kind, row.Status, row.ProviderReference)
 			}
 			w.view(func(ctx context.Context, tx *store.Tx) error {
-				cases, err := tx.CasesOf(ctx, kind, []store.Ref{ref})
+				cases, err := matching.CasesOf(ctx, tx, kind, []store.Ref{ref})
 				if c := cases[ref]; c == nil || c.ClosedAt == 0 {
 					t.Errorf("%s: the case is %+v", kind, c)
 				}

@@ -6,6 +6,7 @@ import (
 	"till"
 	"till/engine"
 	"till/store"
+	"till/store/admin"
 )
 
 // Remake writes payments again that were lost with a database, as they were created, while
@@ -26,7 +27,7 @@ func Remake(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, ke
 	if _, err := tx.InsertPayments(ctx, heads, rows, steps); err != nil {
 		return err
 	}
-	if err := tx.MarkRestored(ctx, steps); err != nil {
+	if err := admin.MarkRestored(ctx, tx, steps); err != nil {
 		return err
 	}
 	if err := tx.InsertSends(ctx, sends); err != nil {

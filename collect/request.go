@@ -2,6 +2,7 @@ package collect
 
 import (
 	"bytes"
+	"context"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -9,6 +10,7 @@ import (
 	"till"
 	"till/internal/jsonx"
 	"till/internal/request"
+	"till/store"
 )
 
 // The limits of a create request, besides those of package request.
@@ -21,6 +23,18 @@ type Request struct {
 	Customer *Customer      `json:"customer"`
 	Charge   *ChargeRequest `json:"charge"`
 	Tax      *TaxRequest    `json:"tax"`
+
+	Ask *Ask `json:"-"` // nil: it is not asked within a checkout
+}
+
+// Ask says within which checkout a payment is asked.
+type Ask struct {
+	Checkout till.ID
+	Link     till.ID // that opened the checkout; zero: none
+	N        int
+	// Admit is called in the commit that makes the payment, under the lock of the client's head.
+	// If it returns an error, nothing is made.
+	Admit func(ctx context.Context, tx *store.Tx) error
 }
 
 // Customer is the customer member of a Request. Methods say which members they require;
@@ -30,6 +44,9 @@ type Customer struct {
 	Name  *string `json:"name"`
 	Email *string `json:"email"`
 }
+
+// TakesUnknownMembers implements jsonx.Lenient: clients send what they know of a customer.
+func (*Customer) TakesUnknownMembers() {}
 
 // ChargeRequest is the charge member of a Request.
 type ChargeRequest struct {
@@ -198,27 +215,32 @@ func (r *Request) hash(version int) ([32]byte, bool) {
 		}
 		h.Text(r.Reference)
 		h.Text(r.Description)
-		if h.Object(r.Charge != nil) {
-			h.Text(r.Charge.Subtotal)
-			if h.Object(r.Charge.Items != nil) {
-				h.Length(len(*r.Charge.Items))
-				for i := range *r.Charge.Items {
-					it := &(*r.Charge.Items)[i]
-					h.Text(it.Name)
-					h.Value(jsontext.Value(it.Quantity.literal))
-					h.Text(it.UnitPrice)
-					h.Text(it.Total)
-				}
-			}
-		}
-		if h.Object(r.Tax != nil) {
-			h.Flag(r.Tax.Inclusive)
-			h.Text(r.Tax.Amount)
-			h.Text(r.Tax.Rate)
-			h.Text(r.Tax.Type)
-		}
+		r.hashMoney(h)
 		h.Value(r.Metadata.Raw)
 	})
+}
+
+// hashMoney writes charge and tax.
+func (r *Request) hashMoney(h *request.Hasher) {
+	if h.Object(r.Charge != nil) {
+		h.Text(r.Charge.Subtotal)
+		if h.Object(r.Charge.Items != nil) {
+			h.Length(len(*r.Charge.Items))
+			for i := range *r.Charge.Items {
+				it := &(*r.Charge.Items)[i]
+				h.Text(it.Name)
+				h.Value(jsontext.Value(it.Quantity.literal))
+				h.Text(it.UnitPrice)
+				h.Text(it.Total)
+			}
+		}
+	}
+	if h.Object(r.Tax != nil) {
+		h.Flag(r.Tax.Inclusive)
+		h.Text(r.Tax.Amount)
+		h.Text(r.Tax.Rate)
+		h.Text(r.Tax.Type)
+	}
 }
 
 // document returns what is echoed as sent: the members of the payment object that never
@@ -239,9 +261,23 @@ func (r *Request) document() []byte {
 	b = r.Tax.append(b)
 	b = append(b, `,"metadata":`...)
 	if r.Metadata.Raw == nil {
-		return append(b, "null"...)
+		b = append(b, "null"...)
 	}
-	return append(b, r.Metadata.Raw...)
+	b = append(b, r.Metadata.Raw...)
+	if r.Ask == nil {
+		return b
+	}
+	b = append(b, `,"checkout":{"id":"`...)
+	b = r.Ask.Checkout.Append(b)
+	b = append(b, `","link_id":`...)
+	if r.Ask.Link.IsZero() {
+		b = append(b, "null"...)
+	} else {
+		b = append(r.Ask.Link.Append(append(b, '"')), '"')
+	}
+	b = append(b, `,"n":`...)
+	b = strconv.AppendInt(b, int64(r.Ask.N), 10)
+	return append(b, '}')
 }
 
 func (c *ChargeRequest) append(b []byte) []byte {

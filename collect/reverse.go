@@ -9,6 +9,7 @@ import (
 	"till/engine"
 	"till/ledger"
 	"till/store"
+	"till/store/refunds"
 )
 
 // OnReversal applies the operator's answer that it took a payment's money back. It is
@@ -48,6 +49,9 @@ func (b *rules) OnReversal(ctx context.Context, p *store.PaymentRow, a *engine.A
 		return err
 	}
 	b.Fact(p, store.FactReversal, &e)
+	if err := b.alsoRefunded(ctx, p); err != nil {
+		return err
+	}
 	if a.Action == engine.Resolve { // a person knows already
 		b.RecordResolution(p, a)
 		return nil
@@ -55,4 +59,15 @@ func (b *rules) OnReversal(ctx context.Context, p *store.PaymentRow, a *engine.A
 	b.OpenCase(p, engine.CaseReversed, till.Because(till.ReasonReversed,
 		fmt.Sprintf("%d %s", before.Balance-w.Balance, w.Currency), strconv.FormatInt(w.Owed-before.Owed, 10)))
 	return nil
+}
+
+// alsoRefunded opens a case if the customer was refunded what the operator has taken back, or
+// is about to be. A person gets it back from one of the two.
+func (b *rules) alsoRefunded(ctx context.Context, p *store.PaymentRow) error {
+	ref := store.Ref{Client: p.ClientID, ID: p.ID}
+	sums, err := refunds.Sums(ctx, b.Tx, []store.Ref{ref})
+	if s := sums[ref]; err == nil && s.Refunding+s.Refunded+s.Late > 0 {
+		b.OpenCase(p, engine.CaseRefundedAndReversed, engine.WhyRefundedAndReversed(s, p.Amount))
+	}
+	return err
 }

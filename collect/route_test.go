@@ -11,6 +11,7 @@ import (
 	"till/engine"
 	"till/provider"
 	"till/store"
+	"till/store/admin"
 )
 
 // twoWays gives an instance a second connection behind the first.
@@ -44,7 +45,7 @@ func TestASecondConnectionIsTakenWhileTheFirstIsAway(t *testing.T) {
 		for range 12 {
 			f.create(i)
 		}
-		for f.breaker().State != store.Stopped {
+		for f.breaker().State != admin.Stopped {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(heard)
@@ -65,7 +66,7 @@ func TestASecondConnectionIsTakenWhileTheFirstIsAway(t *testing.T) {
 			t.Error("what was made for the second was sent to the first")
 		}
 		f.operator.set(func(o *post) { o.lost = false })
-		for n := 0; f.breaker().State != store.Passing; n++ {
+		for n := 0; f.breaker().State != admin.Passing; n++ {
 			if n > 60 {
 				t.Fatal("the first is back, and nobody has noticed")
 			}
@@ -142,13 +143,13 @@ func TestRefusedCredentialsAreACase(t *testing.T) {
 			f.create(i)
 		}
 		time.Sleep(3 * time.Second)
-		if c := cases(); f.breaker().State != store.Stopped || len(c) != 1 || c[0].Connection != "post" || c[0].Kind != store.CaseCredentials {
+		if c := cases(); f.breaker().State != admin.Stopped || len(c) != 1 || c[0].Connection != "post" || c[0].Kind != store.CaseCredentials {
 			t.Fatalf("the breaker is %s, the cases are %+v", f.breaker().State, c)
 		}
 		o.mu.Lock()
 		o.lets = true
 		o.mu.Unlock()
-		for n := 0; f.breaker().State != store.Passing && n < 60; n++ {
+		for n := 0; f.breaker().State != admin.Passing && n < 60; n++ {
 			f.refused(i)
 			time.Sleep(time.Second)
 		}

@@ -9,6 +9,7 @@ import (
 	"till/ledger"
 	"till/provider"
 	"till/store"
+	"till/store/matching"
 )
 
 // rules is what an answer means to payments. It implements engine.Rules.
@@ -151,7 +152,7 @@ func (b *rules) onRepeatedSuccess(ctx context.Context, p *store.PaymentRow, a *e
 
 // hadCase reports whether a payment has, or had, a case of a kind.
 func (b *rules) hadCase(ctx context.Context, p *store.PaymentRow, kind string) (bool, error) {
-	cases, err := b.Tx.CasesOf(ctx, kind, []store.Ref{{Client: p.ClientID, ID: p.ID}})
+	cases, err := matching.CasesOf(ctx, b.Tx, kind, []store.Ref{{Client: p.ClientID, ID: p.ID}})
 	return len(cases) > 0, err
 }
 

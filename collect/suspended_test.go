@@ -68,7 +68,7 @@ func TestASuspendedClientMakesNoPayment(t *testing.T) {
 		who := func(c *till.Client) engine.Client { // as it was read before the suspension
 			return engine.Client{Client: c, Enabled: func(string) bool { return true }, Actor: "person:Brice"}
 		}
-		before := deskRequest(till.NewID(s.Now()).String(), "5000")
+		before := requestOf(till.NewID(s.Now()).String(), "5000")
 		first, err := c.Create(t.Context(), who(client), before)
 		if err != nil {
 			t.Fatal(err)
@@ -77,10 +77,10 @@ func TestASuspendedClientMakesNoPayment(t *testing.T) {
 		if err := accounts.Suspend(t.Context(), client.ID, "cli:awa"); err != nil {
 			t.Fatal(err)
 		}
-		person, after := till.NewID(s.Now()), deskRequest(till.NewID(s.Now()).String(), "5000")
+		person, after := till.NewID(s.Now()), requestOf(till.NewID(s.Now()).String(), "5000")
 		for name, create := range map[string]func() (collect.Created, error){
 			"by a program":   func() (collect.Created, error) { return c.Create(t.Context(), who(client), after) },
-			"at the counter": func() (collect.Created, error) { return c.CreateAtDesk(t.Context(), who(client), person, after) },
+			"at the counter": func() (collect.Created, error) { return c.CreateAtCounter(t.Context(), who(client), person, after) },
 		} {
 			if made, err := create(); till.ErrorCode(err) != till.CodeClientSuspended {
 				t.Errorf("%s: %+v, %v", name, made.Payment, err)
@@ -89,7 +89,7 @@ func TestASuspendedClientMakesNoPayment(t *testing.T) {
 		if again, err := c.Create(t.Context(), who(client), before); err != nil || !again.Replayed || again.Payment.ID != first.Payment.ID {
 			t.Errorf("a payment from before: %+v, %v", again, err)
 		}
-		if _, err := c.Create(t.Context(), who(other), deskRequest(till.NewID(s.Now()).String(), "5000")); err != nil {
+		if _, err := c.Create(t.Context(), who(other), requestOf(till.NewID(s.Now()).String(), "5000")); err != nil {
 			t.Errorf("another client: %v", err)
 		}
 		if err := accounts.Resume(t.Context(), client.ID, "cli:awa"); err != nil {

@@ -9,6 +9,7 @@ import (
 	"till/ledger"
 	"till/provider"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 	"till/upkeep"
 )
@@ -70,7 +71,7 @@ func (w *aside) posted(when, currency string, suspense, operator, wallet int64) 
 		if len(sums) > 1 || (len(sums) == 1) != (suspense != 0) || len(sums) == 1 && (sums[0] != store.Aside{Mode: till.Live, Currency: currency, Minor: suspense, Payments: 1}) {
 			w.t.Errorf("%s: put aside are %+v", when, sums)
 		}
-		left, err := tx.SuspenseSums(ctx)
+		left, err := admin.SuspenseSums(ctx, tx)
 		if len(left) != len(sums) {
 			w.t.Errorf("%s: the gauges show %+v", when, left)
 		}
@@ -84,7 +85,7 @@ func xaf(minor int64) till.Money { return till.Money{Minor: minor, Currency: "XA
 // not come back; and what comes late is all the operator's.
 func TestMoneyThatWasGivenBackLeavesSuspense(t *testing.T) {
 	t.Parallel()
-	inAside(t, xaf(7000), store.Level, func(w *aside) {
+	inAside(t, xaf(7000), admin.Level, func(w *aside) {
 		w.resolve(false)
 		w.posted("given back", "XAF", 0, 0, 0)
 		if row := w.row(w.p); row.Status != till.Failed {
@@ -117,7 +118,7 @@ func TestMoneyIsGivenBackFromItsLevelOn(t *testing.T) {
 // failed gives nothing back that came in for it, and ends nothing.
 func TestAStatementGivesNothingBack(t *testing.T) {
 	t.Parallel()
-	inAside(t, xaf(7000), store.Level, func(w *aside) {
+	inAside(t, xaf(7000), admin.Level, func(w *aside) {
 		line := &engine.Answer{Ref: store.Ref{Client: w.p.ClientID, ID: w.p.ID}, Action: engine.Resolve, Connection: w.p.Connection,
 			Started: w.store.Now(), Ended: w.store.Now(), By: "Awa", Evidence: "line 7", UnlessDecided: true, Result: provider.Result{Outcome: provider.Failed}}
 		w.collector.Apply(w.t.Context(), []*engine.Answer{line})
@@ -150,7 +151,7 @@ func TestACreditTakesTheMoneyOutOfSuspense(t *testing.T) {
 	}
 	t.Run("of another currency", func(t *testing.T) {
 		t.Parallel()
-		inAside(t, till.Money{Minor: 7000, Currency: "XOF"}, store.Level, func(w *aside) {
+		inAside(t, till.Money{Minor: 7000, Currency: "XOF"}, admin.Level, func(w *aside) {
 			w.resolve(true)
 			w.posted("credited", "XOF", 0, 0, 0)
 			w.posted("credited", "XAF", 0, -5000, 5000)

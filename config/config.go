@@ -44,6 +44,8 @@ type File struct {
 	Calls int
 	// LogLevel is debug, info, warn or error; "" means that of the command line.
 	LogLevel string
+	// Refunds says how old payments may be given back, and by which way.
+	Refunds Refunds
 	// Backup is read by 'till backup' and 'till doctor', not by the service.
 	Backup Backup
 }
@@ -60,6 +62,9 @@ type Connection struct {
 	// anywhere.
 	CallbackNetworks []netip.Prefix
 	Limits           Limits
+	// Refunds is by which way its payments are given back: one of RefundWays, or "" for the
+	// operator's default.
+	Refunds string
 	// Statement says how the operator's statements are read; nil if it is not configured.
 	// It is kept as written.
 	Statement map[string]any

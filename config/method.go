@@ -47,6 +47,7 @@ func (r *reader) methodOf(code string) *till.Method {
 type countryTable struct {
 	Code     string   `toml:"code"`
 	Currency string   `toml:"currency"`
+	Name     string   `toml:"name"`
 	Min      *int64   `toml:"min_amount"`
 	Max      *int64   `toml:"max_amount"`
 	Step     *int64   `toml:"amount_step"`
@@ -72,8 +73,8 @@ func (r *reader) method(at string, table map[string]any) *till.Method {
 		r.problem(r.lines.line(at), "the method %s is new and needs a name, which people read", t.Code)
 	case old == nil && len(t.Countries) == 0:
 		r.problem(r.lines.line(at), "the method %s is new and needs its countries: [[method.country]]", t.Code)
-	case utf8.RuneCountInString(t.Name) > maxMethodName || !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, func(c rune) bool { return c < ' ' }):
-		r.problem(r.lines.line(at+".name"), "name: at most %d characters on one line", maxMethodName)
+	case !isDisplayName(t.Name):
+		r.problem(r.lines.line(at+".name"), wrongName, maxMethodName)
 	case len(t.Countries) > maxMarkets:
 		r.problem(r.lines.line(at), "there are more than %d countries", maxMarkets)
 	}
@@ -90,6 +91,12 @@ func (r *reader) method(at string, table map[string]any) *till.Method {
 		return nil
 	}
 	return m
+}
+
+const wrongName = "name: at most %d characters on one line"
+
+func isDisplayName(name string) bool {
+	return utf8.RuneCountInString(name) <= maxMethodName && utf8.ValidString(name) && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' })
 }
 
 // market reads a country of a method. A missing value is that of the table of methods, or
@@ -118,6 +125,12 @@ func (r *reader) market(at string, old *till.Method, t *countryTable) (k till.Ma
 	}
 	if k.Min < 1 || k.Max < k.Min || k.Max > till.MaxMinor || k.Step < 1 || k.Step > k.Max {
 		r.problem(r.lines.line(at), "amounts are in minor units: min_amount is at least 1, max_amount no less, and amount_step from 1 to it")
+	}
+	if t.Name != "" {
+		k.Local = t.Name
+	}
+	if !isDisplayName(t.Name) {
+		r.problem(r.lines.line(at+".name"), wrongName, maxMethodName)
 	}
 	if t.Prefixes != nil {
 		k.Prefixes = t.Prefixes

@@ -33,6 +33,7 @@ code = "mtn_momo"
 code = "CG"
 currency = "XAF"
 max_amount = 500000
+name = "MoMo Congo"
 prefixes = []
 
 [[connection]]
@@ -64,7 +65,7 @@ func TestMethodsOfTheFile(t *testing.T) {
 	if k := wave.Markets[1]; k.Min != 200 || k.Max != 1_500_000 || k.Step != 5 || !slices.Equal(k.Prefixes, []string{"07", "05"}) {
 		t.Errorf("as written: %+v", k)
 	}
-	if k := momo.Markets[0]; k.Min != 100 || k.Max != 500_000 || !k.Sandbox || len(k.Prefixes) != 0 {
+	if k := momo.Markets[0]; k.Min != 100 || k.Max != 500_000 || k.Local != "MoMo Congo" || !k.Sandbox || len(k.Prefixes) != 0 {
 		t.Errorf("what is not said stays, and prefixes can be taken away: %+v", k)
 	}
 	if _, known := till.MethodOf("wave"); known {

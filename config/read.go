@@ -53,7 +53,8 @@ func (r *reader) read(text []byte) {
 		Console struct {
 			HouseNetworks []string `toml:"house_networks"`
 		} `toml:"console"`
-		Backup Backup `toml:"backup"`
+		Refunds Refunds `toml:"refunds"`
+		Backup  Backup  `toml:"backup"`
 	}
 	methods := r.tables(tree, "method", maxMethods)
 	connections, routes := r.tables(tree, "connection", maxConnections), r.tables(tree, "route", maxRoutes)
@@ -72,6 +73,7 @@ func (r *reader) read(text []byte) {
 	for i, t := range routes {
 		r.route(fmt.Sprintf("route[%d]", i), t)
 	}
+	r.refunds(top.Refunds)
 	r.checkAmbiguity()
 }
 
@@ -162,6 +164,7 @@ func (r *reader) connection(at string, table map[string]any) {
 		BaseURL          string   `toml:"base_url"`
 		CallbackNetworks []string `toml:"callback_networks"`
 		Limits           Limits   `toml:"limits"`
+		Refunds          string   `toml:"refunds"`
 	}
 	table = maps.Clone(table)
 	operator, _ := table["operator"].(string)
@@ -175,8 +178,11 @@ func (r *reader) connection(at string, table map[string]any) {
 	}
 	before := len(r.problems)
 	r.decode(table, at, &t)
-	c := &Connection{Name: t.Name, Operator: t.Operator, Line: r.lines.line(at), Limits: t.Limits, Statement: statement}
+	c := &Connection{Name: t.Name, Operator: t.Operator, Line: r.lines.line(at), Limits: t.Limits, Refunds: t.Refunds, Statement: statement}
 	c.CallbackNetworks = r.networks(at+".callback_networks", t.CallbackNetworks)
+	if t.Refunds != "" && !slices.Contains(RefundWays, t.Refunds) {
+		r.problem(r.lines.line(at+".refunds"), "refunds is one of: %s", strings.Join(RefundWays, ", "))
+	}
 	r.checkRange(at+".limits.calls", t.Limits.Calls, maxCalls)
 	r.checkRange(at+".limits.submit_per_second", t.Limits.SubmitPerSecond, maxRate)
 	r.checkRange(at+".limits.submit_burst", t.Limits.SubmitBurst, maxRate)

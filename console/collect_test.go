@@ -12,6 +12,7 @@ import (
 	"till/console/shell"
 	"till/people"
 	"till/store"
+	"till/store/auditlog"
 	"till/store/storetest"
 )
 
@@ -89,7 +90,7 @@ func TestCollectAtTheCounter(t *testing.T) {
 func (w *world) checkAct(id till.ID, actor string) {
 	w.t.Helper()
 	err := w.store.View(context.Background(), func(tx *store.Tx) error {
-		acts, err := tx.ActsOn(context.Background(), store.Ref{Client: w.client.ID, ID: id}, 10)
+		acts, err := auditlog.ActsOn(context.Background(), tx, store.Ref{Client: w.client.ID, ID: id}, 10)
 		if len(acts) != 1 || acts[0].Action != "payment.create" || acts[0].Actor != actor || !strings.HasPrefix(acts[0].Cause, "console ") {
 			w.t.Errorf("the audit log has %+v", acts)
 		}
@@ -109,7 +110,7 @@ func TestARequestThatWaitsAndOneThatEnds(t *testing.T) {
 	brice := w.visitor
 	to, id := w.ask("2500", "242061230003")
 	w.until(id, till.Processing)
-	page := w.untilShown(to, "Please type your PIN")
+	page := w.eventually(to, "Please type your PIN")
 	for _, want := range []string{`data-live="log"`, `data-clock="`, "242\u00a006\u00a0123\u00a000\u00a003", "On the customer&#39;s phone since", "Leave: the request goes on", "<noscript>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of a request lacks %q", want)
@@ -241,6 +242,15 @@ func TestReceipts(t *testing.T) {
 			t.Errorf("on paper %s the receipt is not %s", paper, want)
 		}
 	}
+	// It is passed on as a text, by the person's own program.
+	if !strings.Contains(page, `href="https://wa.me/?text=Boulangerie%20%3cb%3e%0aRe%c3%a7u`) || !strings.Contains(page, "data-copy=\"Boulangerie &lt;b&gt;\nReçu : 5\u202f000\u00a0FCFA\nESSAI") {
+		t.Errorf("the receipt is not handed on: %s", page)
+	}
+	for _, role := range []till.Role{till.RoleAccountant, till.RoleSupport, till.RoleCashier} {
+		w.be(role, "en")
+		w.get(path)
+	}
+	w.be(till.RoleOwner, "en")
 	w.console.Now = func() till.Time { return w.store.Now().Add(time.Hour) }
 	if page := w.get(path); !strings.Contains(page, "copie") {
 		t.Error("an hour later it is no copy")

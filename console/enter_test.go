@@ -285,7 +285,8 @@ func TestPeoplePage(t *testing.T) {
 	if a := b.send(http.MethodPost, path+"/reset", url.Values{"person": {id}}); a.Code != http.StatusOK || !strings.Contains(a.Body.String(), "/console/join/") {
 		t.Errorf("reset: %d", a.Code)
 	}
-	b.post(path+"/role", url.Values{"person": {id}}, path+"?done=role")
+	b.post(path+"/role", url.Values{"person": {id}}, path+"?refused=value_invalid") // to have none is another act
+	b.post(path+"/remove", url.Values{"person": {id}}, path+"?done=removed")
 	if page := b.page(path); strings.Contains(page, "+242061234567") {
 		t.Error("Jean is still there")
 	}

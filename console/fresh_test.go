@@ -8,6 +8,7 @@ import (
 
 	"till/console/shell"
 	"till/store"
+	"till/store/webhooks"
 )
 
 // What gives access asks for fresh proof: keys, links, and where events are sent.
@@ -39,7 +40,7 @@ func TestActsThatGiveAccessAskForProof(t *testing.T) {
 		}
 	}
 	err := w.store.View(context.Background(), func(tx *store.Tx) error {
-		all, err := tx.Endpoints(context.Background(), w.client.ID, 10)
+		all, err := webhooks.Endpoints(context.Background(), tx, w.client.ID, 10)
 		if len(all) != 1 || all[0].URL != "http://127.0.0.1:65001/hook" {
 			t.Errorf("the endpoints are %+v", all)
 		}

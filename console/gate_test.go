@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -109,13 +110,14 @@ func TestNoHandlerReadsFiles(t *testing.T) {
 	}
 }
 
-// A thousand forms of another site are one line, without the token of the link that
-// they were sent to.
-func TestFormsOfAnotherSiteAreOneLineWithoutAToken(t *testing.T) {
+// Many forms of another site are a line a second, without the token of the link that they were
+// sent to.
+func TestFormsOfAnotherSiteAreALineASecondWithoutAToken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sqlite())
 	var log bytes.Buffer
 	flush := w.logInto(&log)
+	began := time.Now()
 	for range 300 {
 		r := request(http.MethodPost, shell.Prefix+"/join/canary-of-a-link", url.Values{"name": {"x"}})
 		r.Header.Set("Origin", "https://evil.example/"+strings.Repeat("o", 10_000))
@@ -125,8 +127,12 @@ func TestFormsOfAnotherSiteAreOneLineWithoutAToken(t *testing.T) {
 		}
 	}
 	flush()
-	text := log.String()
-	if strings.Count(text, "\n") != 1 || len(text) > 1000 || !strings.Contains(text, "count=300") || strings.Contains(text, "canary") ||
+	text, seconds, counted := log.String(), int(time.Since(began)/time.Second), 0
+	for _, count := range regexp.MustCompile(`count=(\d+)`).FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(count[1])
+		counted += n
+	}
+	if lines := strings.Count(text, "\n"); lines > 2+seconds || len(text) > 1000*lines || counted != 300 || strings.Contains(text, "canary") ||
 		!strings.Contains(text, "reason=foreign_site") || !strings.Contains(text, `route="POST /console/join/{token}"`) {
 		t.Errorf("%d bytes: %.1000s", len(text), text)
 	}

@@ -39,7 +39,7 @@ func TestHome(t *testing.T) {
 	w.be(till.RoleOwner, "en")
 	a := w.do(request(http.MethodGet, w.path("/home.csv"), nil))
 	rows, err := csv.NewReader(strings.NewReader(a.Body.String())).ReadAll()
-	if err != nil || len(rows) != 2 || strings.Join(rows[1][3:], " ") != "mtn_momo XAF 2 10000 0 0 0 0" {
+	if err != nil || len(rows) != 2 || strings.Join(rows[1][3:], " ") != "mtn_momo XAF 2 10000 0 0 0 0 0 0" {
 		t.Errorf("the table is %v, %v", rows, err)
 	}
 	// Fetched again it says that nothing has changed.

@@ -10,6 +10,8 @@ import (
 	"till"
 	"till/console/shell"
 	"till/store"
+	"till/store/admin"
+	"till/store/auditlog"
 	"till/store/storetest"
 )
 
@@ -55,7 +57,7 @@ func TestTheHouseSearchesAllMerchants(t *testing.T) {
 						t.Errorf("%q: the page has the wrong payment, or lacks one: %s", typed, at)
 					}
 				}
-				if !strings.Contains(page, `role="cell">`+name+` <span class="tag">`) || strings.Contains(at, "1230") || strings.Contains(page, "0612300") {
+				if !strings.Contains(page, `role="cell">`+name+` <span class="tag">`) || strings.Contains(at, "061230") || strings.Contains(page, "0612300") {
 					t.Errorf("%q leads to %s: the merchant is not named, or a phone is shown", typed, at)
 				}
 				checkPage(t, typed, page)
@@ -118,7 +120,7 @@ func TestConnectionsAreForTheHouse(t *testing.T) {
 	w := newWorld(t, sqlite())
 	id := w.pay("242061230001", 7350, "ORDER-1042", "")
 	ctx := t.Context()
-	err := w.store.Update(ctx, func(tx *store.Tx) error { return tx.SetConnectionFingerprint(ctx, "sandbox", "print") })
+	err := w.store.Update(ctx, func(tx *store.Tx) error { return admin.SetConnectionFingerprint(ctx, tx, "sandbox", "print") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +155,7 @@ func TestASearchOverAllMerchantsIsNoted(t *testing.T) {
 	w.payFor(w.other, "242061230001", 7351, "ORDER-2042")
 	noted := func(log till.ID) (out []*store.AuditRow) {
 		err := w.store.View(context.Background(), func(tx *store.Tx) error {
-			rows, err := tx.Audit(context.Background(), log, 0, 100)
+			rows, err := auditlog.Read(context.Background(), tx, log, 0, 100)
 			out = nil
 			for _, a := range rows {
 				if a.Action == "client.search" {

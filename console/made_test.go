@@ -13,6 +13,7 @@ import (
 	"till/store"
 	"till/store/access"
 	"till/store/storetest"
+	"till/store/webhooks"
 )
 
 // Who takes a role away sees the keys and endpoints that the person made, and ends
@@ -35,7 +36,10 @@ func TestWhoGoesLeavesNoKeysBehind(t *testing.T) {
 				}
 			}
 			w.visitor = owner
-			if page := w.get(w.path("/people")); !strings.Contains(page, "the keys (1) and switch off the endpoints (1)") {
+			if page := w.get(w.path("/people")); strings.Contains(page, `id="remove"`) || strings.Contains(page, `<option value="">no`) {
+				t.Error("the page of people asks about a removal that nobody wants, or hides it among the roles")
+			}
+			if page := w.get(w.path("/people?remove=" + developer.String())); !strings.Contains(page, "the keys (1) and switch off the endpoints (1)") {
 				t.Errorf("the page of people does not show what they made:\n%s", page)
 			}
 			left := func() (keys, hooks int) {
@@ -50,7 +54,7 @@ func TestWhoGoesLeavesNoKeysBehind(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					ends, err := tx.Endpoints(context.Background(), w.client.ID, 100)
+					ends, err := webhooks.Endpoints(context.Background(), tx, w.client.ID, 100)
 					for _, e := range ends {
 						if e.Enabled {
 							hooks++
@@ -63,18 +67,36 @@ func TestWhoGoesLeavesNoKeysBehind(t *testing.T) {
 				}
 				return keys, hooks
 			}
-			take := func(form url.Values) {
+			post := func(act string, form url.Values) (done string) {
 				t.Helper()
 				form.Set("person", developer.String())
-				if a := w.do(request(http.MethodPost, w.path("/people/role"), form)); a.Code != http.StatusSeeOther || strings.Contains(a.Header().Get("Location"), "refused") {
+				a := w.do(request(http.MethodPost, w.path("/people/"+act), form))
+				_, done, ok := strings.Cut(a.Header().Get("Location"), "?done=")
+				if a.Code != http.StatusSeeOther || !ok {
 					t.Fatalf("%d %s", a.Code, a.Header().Get("Location"))
 				}
+				return done
 			}
-			take(url.Values{"role": {"viewer"}})
+			if a := w.do(request(http.MethodPost, w.path("/people/role"), url.Values{"person": {developer.String()}, "role": {""}})); !strings.Contains(a.Header().Get("Location"), "refused=") {
+				t.Errorf("no role as a role: %d %s", a.Code, a.Header().Get("Location"))
+			}
+			post("role", url.Values{"role": {"viewer"}})
+			if keys, hooks := left(); keys != 2 || hooks != 2 {
+				t.Errorf("with another role %d keys and %d endpoints are left, of 2 and 2", keys, hooks)
+			}
+			if done := post("remove", url.Values{}); done != "removed_kept" {
+				t.Errorf("removed without the tick: %s", done)
+			}
 			if keys, hooks := left(); keys != 2 || hooks != 2 {
 				t.Errorf("without the tick %d keys and %d endpoints are left, of 2 and 2", keys, hooks)
 			}
-			take(url.Values{"role": {""}, "made": {"1"}})
+			w.setRole(developer, till.RoleViewer)
+			if done := post("remove", url.Values{"made": {"1"}}); done != "removed_made" {
+				t.Errorf("removed with the tick: %s", done)
+			}
+			if page := w.get(w.path("/people")); strings.Contains(page, "dev@shop.example") {
+				t.Error("who was removed is still listed")
+			}
 			if keys, hooks := left(); keys != 1 || hooks != 1 {
 				t.Errorf("with the tick %d keys and %d endpoints are left, want the others' one each", keys, hooks)
 			}
@@ -98,6 +120,17 @@ func (w *world) member(role till.Role, login string) till.ID {
 		w.t.Fatal(err)
 	}
 	return p.ID
+}
+
+// setRole gives a role of the client to somebody who is in the database.
+func (w *world) setRole(person till.ID, role till.Role) {
+	w.t.Helper()
+	err := w.store.Update(context.Background(), func(tx *store.Tx) error {
+		return access.SetMembership(context.Background(), tx, &till.Membership{Client: w.client.ID, Person: person, Role: role, GrantedAt: w.store.Now(), GrantedBy: "a test"})
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // The page of roles does not promise what keys undo.

@@ -14,6 +14,9 @@ func clientMenu() [][]shell.MenuItem {
 			{Key: "menu.home", Icon: "home", Path: "/home", Shortcut: "gh", Bar: true, Ranges: figures.Ranges},
 			{Key: "menu.collect", Icon: "collect", Path: "/collect", Shortcut: "n", Bar: true},
 			{Key: "menu.payments", Icon: "list", Path: "/payments", Shortcut: "gp", Bar: true, Ranges: look.Ranges},
+			{Key: "menu.checkouts", Icon: "order", Path: "/checkouts", Shortcut: "gc", Ranges: look.Ranges},
+			{Key: "menu.links", Icon: "link", Path: "/links", Shortcut: "gl"},
+			{Key: "menu.refunds", Icon: "undo", Path: "/refunds", Ranges: look.Ranges},
 			{Key: "menu.payouts", Icon: "out", Path: "/payouts", Shortcut: "go", Ranges: look.Ranges},
 			{Key: "menu.wallets", Icon: "wallet", Path: "/wallets", Shortcut: "gw"},
 		}, {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -17,6 +18,9 @@ func TestPagesEscapeWhatStrangersWrote(t *testing.T) {
 	paid := w.pay("242061230001", 5000, hostile, hostile)
 	declined := w.pay("242061230002", 7500, long, long)
 	waiting := w.pay("242061230003", 2500, "ORDER-1042", "Two loaves")
+	order := w.makeOrder("5 000", hostile, hostile)
+	w.makeOrder("700", "", "")
+	link := w.makeLink(strings.TrimRight(hostile, "\u202e"), "5 000")
 	w.until(paid, till.Success)
 	w.until(declined, till.Failed)
 	w.until(waiting, till.Processing)
@@ -25,7 +29,8 @@ func TestPagesEscapeWhatStrangersWrote(t *testing.T) {
 			"/payments/" + paid.String(), "/payments/" + declined.String(), "/payments/" + waiting.String(), "/payments/" + paid.String() + "?show=money",
 			"/payments/" + paid.String() + "/receipt", "/payments/" + paid.String() + "/receipt?paper=58", "/payments/" + waiting.String() + "/receipt", "/collect", "/collect/mine",
 			"/wallets", "/wallets/XAF", "/wallets/XAF?print=1&range=all", "/payments/" + paid.String() + "/note",
-			"/payouts", "/search", "/search?q=" + "ORDER-1042", "/search?q=5000", "/search?q=" + paid.String(), "/payments?state=open&range=all", "/search?q=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E"} {
+			"/checkouts", "/checkouts?state=open", "/checkouts?reference=" + url.QueryEscape(hostile), "/checkouts/new", "/checkouts/" + order.String(), "/links", "/links?state=on", "/links/new", "/links/" + link.String(), "/links/" + link.String() + "/print", "/links/" + link.String() + "/print?paper=tent",
+			"/payouts", "/refunds", "/refunds?state=success", "/refunds?examine=1", "/refunds/export", "/payments/" + paid.String() + "/refund", "/payments/" + paid.String() + "/refund?amount=1000", "/payments/" + declined.String() + "/refund", "/search", "/search?q=" + "ORDER-1042", "/search?q=5000", "/search?q=" + paid.String(), "/payments?state=open&range=all", "/search?q=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E"} {
 			w.be(till.RoleOwner, lang)
 			page := w.get(w.path(path))
 			checkPage(t, lang+" "+path, page)
@@ -61,7 +66,7 @@ func checkPage(t testing.TB, name, page string) {
 		t.Errorf("%s has no end", name)
 	}
 	// A key that has no words is shown itself.
-	for key := range strings.SplitSeq(">frame. >list. >state. >why. >line. >fact. >menu. >error. >next. >group. >range. >search. >collect. >mine. >wallet. >statement. >note. >sandbox. >receipt. >told. >guide. >home. >figures. >whole. >tells. \"frame. \"list.", " ") {
+	for key := range strings.SplitSeq(">frame. >list. >state. >why. >line. >fact. >menu. >error. >next. >group. >range. >search. >collect. >mine. >wallet. >statement. >note. >sandbox. >receipt. >told. >guide. >home. >figures. >whole. >tells. >refunds. >checkouts. >links. >done. \"frame. \"list.", " ") {
 		if strings.Contains(page, key) {
 			t.Errorf("%s shows a key: %q", name, key)
 		}
@@ -78,6 +83,16 @@ func TestEmptyPages(t *testing.T) {
 		{"en", "/payments", "No payments yet"},
 		{"fr", "/payments", "Pas encore de paiement"},
 		{"en", "/payouts", "No payouts yet"},
+		{"en", "/refunds", "No refunds yet"},
+		{"fr", "/refunds", "Pas encore de remboursement"},
+		{"en", "/checkouts", "No checkouts yet"},
+		{"fr", "/checkouts", "Pas encore de page de paiement"},
+		{"en", "/checkouts?reference=x", "Nothing matches"},
+		{"fr", "/checkouts/new", "Créer l’adresse"},
+		{"en", "/links", "No links yet"},
+		{"fr", "/links", "Pas encore de lien"},
+		{"fr", "/links/new", "Créer le lien"},
+		{"en", "/refunds/export", "Nothing matches"},
 		{"en", "/payments?state=failed", "Nothing matches"},
 		{"en", "/payments?examine=1", "Nothing matches"},
 		{"en", "/collect/mine", "Nothing collected yet"},

@@ -57,14 +57,10 @@ func TestAHandsetOnASecondDevice(t *testing.T) {
 	}
 	id := w.pay("242061234567", 1500, "ORDER-1", "bread")
 	shown := func(text string) string {
-		for range 400 {
-			if page := get(); strings.Contains(page, text) {
-				return page
-			}
-			time.Sleep(25 * time.Millisecond)
+		if !comes(func() bool { page = get(); return strings.Contains(page, text) }) {
+			t.Fatalf("the handset never shows %q", text)
 		}
-		t.Fatalf("the handset never shows %q", text)
-		return ""
+		return page
 	}
 	page = shown("asks for")
 	form := url.Values{"payment": {fieldOf(t, payForm, page)}, "pin": {"1234"}, "do": {"ok"}}
@@ -81,7 +77,7 @@ func TestAHandsetOnASecondDevice(t *testing.T) {
 			t.Fatalf("%s: %d", do, a.Code)
 		}
 		w.until(id, till.Failed)
-		w.untilShown(w.path("/payments/"+id.String()), map[till.FailureReason]string{till.WrongPIN: "Wrong PIN", till.InsufficientFunds: "Not enough money"}[reason])
+		w.eventually(w.path("/payments/"+id.String()), map[till.FailureReason]string{till.WrongPIN: "Wrong PIN", till.InsufficientFunds: "Not enough money"}[reason])
 	}
 	if a := w.do(stranger(http.MethodPost, link+"/handset?lang=fr", url.Values{"state": {"off"}})); a.Code != http.StatusSeeOther || a.Header().Get("Location") != link+"?lang=fr" {
 		t.Errorf("off: %d %s", a.Code, a.Header().Get("Location"))

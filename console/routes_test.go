@@ -21,6 +21,15 @@ import (
 
 // address fills in the places of a route's path.
 func (w *world) address(r *shell.Route, client till.ID, id string) string {
+	if strings.Contains(r.Path, "/refunds/{id}") {
+		id = w.refund.String()
+	}
+	if strings.Contains(r.Path, "/checkouts/{id}") {
+		id = w.order.String()
+	}
+	if strings.Contains(r.Path, "/links/{id}") {
+		id = w.link.String()
+	}
 	path := strings.NewReplacer("{client}", client.String(), "{id}", id, "{endpoint}", w.hook.String(), "{n}", "1", "{currency}", "XAF", "{$}", "").Replace(r.Path)
 	return shell.Prefix + path
 }
@@ -32,6 +41,12 @@ func TestEveryRouteWithEveryRole(t *testing.T) {
 	w := newWorld(t, sqlite())
 	w.hook = w.newEndpoint("http://127.0.0.1:65001/hook")
 	id := w.pay("242061230003", 2500, "ORDER-1042", "loaves").String()
+	paid := w.paid(paysPlainly, 5000)
+	if a := w.do(request(http.MethodPost, w.path("/payments/"+paid.String()+"/refund"), refundForm(newActID(), "5000"))); a.Code != http.StatusSeeOther {
+		t.Fatalf("a refund: %d", a.Code)
+	}
+	w.refund = w.untilRefund(paid, till.PayoutSuccess).ID
+	w.order, w.link = w.makeOrder("5 000", "ORDER-1043", "loaves"), w.makeLink("Table 4", "")
 	for i := range Routes {
 		r := &Routes[i]
 		if r.For != shell.Staff || strings.HasSuffix(r.Path, "/live") || strings.Contains(r.Path, "payouts/{id}") {
@@ -81,6 +96,14 @@ func formOf(r *shell.Route) url.Values {
 		return url.Values{"zone": {"Africa/Brazzaville"}}
 	case strings.HasSuffix(r.Path, "/edit"):
 		return url.Values{"url": {"http://127.0.0.1:65001/changed"}}
+	case strings.HasSuffix(r.Path, "/{id}/refund"):
+		return refundForm(till.NewID(1).String(), "100")
+	case strings.HasSuffix(r.Path, "/links/new"):
+		return linkForm(till.NewID(2).String(), "Table 5", "700")
+	case strings.HasSuffix(r.Path, "/title"):
+		return url.Values{"title": {"Table 6"}}
+	case strings.HasSuffix(r.Path, "/checkouts/new"):
+		return orderForm(till.NewID(1).String(), "5 000", "ORDER-7", "")
 	case strings.HasSuffix(r.Path, "/rotate"):
 		return url.Values{"act": {till.NewID(1).String()}}
 	case strings.HasSuffix(r.Path, "/state"):
@@ -222,7 +245,7 @@ func TestRegions(t *testing.T) {
 	id := w.pay("242061230001", 5000, "ORDER-1", "loaves")
 	w.until(id, till.Success)
 	for _, c := range []struct{ path, region string }{{"/payments?upto=" + fmt.Sprint(int64(w.store.Now())), "list"}, {"/payments/" + id.String(), "subject"},
-		{"/collect/mine", "mine"}, {"/wallets", "wallets"}, {"/wallets/XAF", "wallet"}} {
+		{"/checkouts/" + w.makeOrder("700", "", "").String(), "checkout"}, {"/checkouts?upto=" + fmt.Sprint(int64(w.store.Now())), "list"}, {"/collect/mine", "mine"}, {"/wallets", "wallets"}, {"/wallets/XAF", "wallet"}} {
 		page := w.get(w.path(c.path))
 		q := request(http.MethodGet, w.path(c.path), nil)
 		q.Header.Set("Till-Region", c.region)
@@ -259,6 +282,10 @@ func TestWeights(t *testing.T) {
 	}
 	id := w.pay("242061230003", 700, "ORDER-2", "coffee")
 	w.until(id, till.Processing)
+	order, link := "", w.makeLink("Table 4", "").String()
+	for range 60 {
+		order = w.makeOrder("5 000", "ORDER-"+till.NewID(w.store.Now()).String(), "loaves and coffee").String()
+	}
 	weigh := func(path string) int {
 		q := request(http.MethodGet, path, nil)
 		q.Header.Set("Accept-Encoding", "gzip")
@@ -276,13 +303,13 @@ func TestWeights(t *testing.T) {
 		return a.Body.Len()
 	}
 	own, all := 0, 0
-	for _, name := range []string{"console.css", "live.js", "keys.js", "idiomorph.js", "sprite.svg"} {
+	for _, name := range []string{"console.css", "paper.css", "live.js", "keys.js", "idiomorph.js", "sprite.svg"} {
 		n := weigh(assets.Path(name))
 		t.Logf("%s: %d bytes", name, n)
 		if all += n; strings.HasSuffix(name, ".js") && name != "idiomorph.js" {
 			own += n
 		}
-		if most := map[string]int{"console.css": 9 << 10, "sprite.svg": 3 << 10, "idiomorph.js": 4 << 10}[name]; most > 0 && n > most {
+		if most := map[string]int{"console.css": 9 << 10, "paper.css": 2 << 10, "sprite.svg": 3 << 10, "idiomorph.js": 4 << 10}[name]; most > 0 && n > most {
 			t.Errorf("%s has %d bytes, at most %d", name, n, most)
 		}
 	}
@@ -290,7 +317,7 @@ func TestWeights(t *testing.T) {
 		t.Errorf("own scripts have %d bytes, at most %d", own, 8<<10)
 	}
 	for _, path := range []string{"/home", "/home?range=30d", "/figures?range=30d", "/payments/export", "/payments", "/payments/" + id.String(), "/search", "/collect", "/collect/mine", "/wallets", "/wallets/XAF",
-		"/payouts", "/webhooks", "/keys", "/people", "/audit", "/settings", "/sandbox", "/search?q=ORDER", shell.Prefix + "/house", shell.Prefix + "/house/search?q=ORDER", shell.Prefix + "/house/audit", shell.Prefix + "/house/people"} {
+		"/payouts", "/refunds", "/checkouts", "/checkouts/new", "/checkouts/" + order, "/links", "/links/new", "/links/" + link, "/links/" + link + "/print?paper=tent", "/payments/" + id.String() + "/refund", "/webhooks", "/keys", "/people", "/audit", "/settings", "/sandbox", "/search?q=ORDER", shell.Prefix + "/house", shell.Prefix + "/house/search?q=ORDER", shell.Prefix + "/house/audit", shell.Prefix + "/house/people"} {
 		role := till.RoleOwner
 		if strings.HasPrefix(path, shell.Prefix) {
 			role = till.RoleAdmin

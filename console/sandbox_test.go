@@ -38,20 +38,6 @@ func fieldOf(t testing.TB, re *regexp.Regexp, page string) string {
 	return strings.ReplaceAll(m[1], "&amp;", "&")
 }
 
-// untilShown reads a page until it shows a text.
-func (w *world) untilShown(path, text string) string {
-	w.t.Helper()
-	page := ""
-	for range 400 {
-		if page = w.get(path); strings.Contains(page, text) {
-			return page
-		}
-		time.Sleep(25 * time.Millisecond)
-	}
-	w.t.Fatalf("the page never shows %q:\n%s", text, page)
-	return ""
-}
-
 func TestFromTheShopToAPaidOrder(t *testing.T) {
 	w := newWorld(t, sqlite())
 	page := w.get(w.path("/sandbox"))
@@ -64,20 +50,20 @@ func TestFromTheShopToAPaidOrder(t *testing.T) {
 	if strings.Contains(to, "9990002") {
 		t.Errorf("the address holds the phone: %s", to)
 	}
-	w.untilShown(to, "asks for")
-	page = w.untilShown(to, "payment.processing") // the phone may ask before the answer is recorded
+	w.eventually(to, "asks for")
+	page = w.eventually(to, "payment.processing") // the phone may ask before the answer is recorded
 	for _, want := range []string{"1,500 FCFA", "Boulangerie Mapassa", "/v1/payments"} {
 		if !strings.Contains(strings.ReplaceAll(page, "\u202f", " "), want) && !strings.Contains(strings.ReplaceAll(page, "\u00a0", " "), want) {
 			t.Errorf("the page does not show %q", want)
 		}
 	}
 	answer := url.Values{"at": {to}, "payment": {fieldOf(t, payForm, page)}, "pin": {"0000"}, "do": {"ok"}}
-	w.untilShown(w.post(w.path("/sandbox/answer"), answer), "2 tries are left")
+	w.eventually(w.post(w.path("/sandbox/answer"), answer), "2 tries are left")
 	answer.Set("pin", sandbox.PIN)
 	w.post(w.path("/sandbox/answer"), answer)
 	id, _ := till.ParseID(orderOf(t, to))
 	w.until(id, till.Success)
-	page = w.untilShown(to, "hands over the bread")
+	page = w.eventually(to, "hands over the bread")
 	if !strings.Contains(page, "You paid") || strings.Contains(page, "asks for") {
 		t.Errorf("the phone shows no message, or still asks:\n%s", page)
 	}
@@ -115,7 +101,7 @@ func TestAStoryPlaysByItself(t *testing.T) {
 	to = w.post(w.path("/sandbox/order"), url.Values{"at": {fieldOf(t, hiddenAt, page)}, "key": {fieldOf(t, hiddenKey, page)}, "phone": {"whatever"}})
 	id, _ := till.ParseID(orderOf(t, to))
 	w.until(id, till.Failed)
-	w.untilShown(to, "The customer declined")
+	w.eventually(to, "The customer declined")
 }
 
 func TestAPhoneThatIsOffNeverAnswers(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"till"
 	"till/books"
 	"till/store"
+	"till/store/auditlog"
 	"till/store/storetest"
 	"till/story"
 )
@@ -117,7 +118,7 @@ func (w *world) checkTable(first till.ID) {
 	}
 	exports := 0
 	err = w.store.View(context.Background(), func(tx *store.Tx) error {
-		rows, err := tx.Audit(context.Background(), w.client.ID, 0, 1000)
+		rows, err := auditlog.Read(context.Background(), tx, w.client.ID, 0, 1000)
 		for _, r := range rows {
 			if r.Action == "export.statement" && r.Actor == w.visitor.Actor() && strings.Contains(r.Detail, "XAF, 3 lines") {
 				exports++

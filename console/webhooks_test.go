@@ -17,6 +17,7 @@ import (
 	"till"
 	"till/internal/seal"
 	"till/store"
+	"till/store/auditlog"
 	"till/store/storetest"
 	"till/webhook"
 )
@@ -79,14 +80,10 @@ func (w *world) send(path string, form url.Values) *httptest.ResponseRecorder {
 func (w *world) eventually(path, want string) string {
 	w.t.Helper()
 	var page string
-	for range 400 {
-		if page = w.get(path); strings.Contains(page, want) {
-			return page
-		}
-		time.Sleep(25 * time.Millisecond)
+	if !comes(func() bool { page = w.get(path); return strings.Contains(page, want) }) {
+		w.t.Fatalf("%s never has %q: %s", path, want, page)
 	}
-	w.t.Fatalf("%s never has %q: %s", path, want, page)
-	return ""
+	return page
 }
 
 var (
@@ -145,7 +142,7 @@ func TestAWebhookThatFails(t *testing.T) {
 			w.until(paid, till.Success)
 			page := w.eventually(path, "Your receiver failed (500)")
 			checkPage(t, "endpoint", page)
-			if !strings.Contains(page, "500 after") || !strings.Contains(page, "attempt 1 of 12") {
+			if !strings.Contains(page, "500 after") || !strings.Contains(page, "attempt 1 of 12") || !strings.Contains(page, "Will be tried again") {
 				t.Errorf("the endpoint's page does not say what was answered: %s", page)
 			}
 			for when, shown := range map[string]bool{"?from=2020-01-01": true, "?to=2020-01-02": false, "?from=2020-01-01&to=2020-01-02": false} {
@@ -173,8 +170,13 @@ func TestAWebhookThatFails(t *testing.T) {
 				t.Errorf("the page shows the signature %q, which did not arrive", shown)
 			}
 			timeline := w.get(w.path("/payments/" + paid.String()))
-			if !strings.Contains(timeline, path+"/events/1") {
-				t.Error("the payment does not lead to its deliveries")
+			for _, want := range []string{path + "/events/1", " wait", "fails since", ": 500 · ", "Try now"} {
+				if !strings.Contains(timeline, want) {
+					t.Errorf("the payment's timeline lacks %q", want)
+				}
+			}
+			if n := strings.Count(timeline, `name="event" value="`); n != 1 || strings.Contains(timeline, "Waiting to be sent") {
+				t.Errorf("what waits for one endpoint takes %d lines", n)
 			}
 			broken.Store(false)
 			id := regexp.MustCompile(`name="event" value="([^"]+)"`).FindStringSubmatch(event)[1]
@@ -218,7 +220,7 @@ func (w *world) audited(actions ...string) {
 	w.t.Helper()
 	var rows []*store.AuditRow
 	err := w.store.View(context.Background(), func(tx *store.Tx) (err error) {
-		rows, err = tx.Audit(context.Background(), w.client.ID, 0, 1000)
+		rows, err = auditlog.Read(context.Background(), tx, w.client.ID, 0, 1000)
 		return err
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"till/console/shell"
 	"till/people"
 	"till/store"
+	"till/store/auditlog"
 )
 
 // A table with whole phones is for who proves to be an owner or accountant, and
@@ -55,7 +56,7 @@ func (w *world) lastAct(action string) (last *store.AuditRow) {
 	w.t.Helper()
 	ctx := context.Background()
 	err := w.store.View(ctx, func(tx *store.Tx) error {
-		rows, err := tx.Audit(ctx, w.client.ID, 0, 1000)
+		rows, err := auditlog.Read(ctx, tx, w.client.ID, 0, 1000)
 		for _, r := range rows {
 			if r.Action == action {
 				last = r

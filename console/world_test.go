@@ -16,6 +16,7 @@ import (
 
 	"till"
 	"till/account"
+	"till/checkout"
 	"till/collect"
 	"till/console/shell"
 	"till/engine"
@@ -25,6 +26,7 @@ import (
 	"till/provider"
 	"till/provider/sandbox"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 	"till/webhook"
 )
@@ -37,6 +39,7 @@ type world struct {
 	operator  *sandbox.Operator
 	collector *collect.Collector
 	payouts   *payout.Disburser
+	checkouts *checkout.Checkouts
 	accounts  *account.Accounts
 	endpoints *webhook.Endpoints
 	console   *shell.Console
@@ -46,7 +49,10 @@ type world struct {
 	// visitor is who the next requests come from.
 	visitor people.Session
 
-	hook till.ID // an endpoint, for the paths of routes
+	hook   till.ID // an endpoint, for the paths of routes
+	refund till.ID // a refund, for the same
+	order  till.ID // a checkout, for the same
+	link   till.ID // a link, for the same
 
 	sends atomic.Int64 // how many payments the operator was sent
 }
@@ -81,7 +87,12 @@ func newWorld(t testing.TB, engineOf storetest.Engine) *world {
 		t.Fatal(err)
 	}
 	err = w.store.Update(ctx, func(tx *store.Tx) error {
-		return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("not looked at"), CreatedAt: tx.Now()})
+		err := admin.InsertInstallation(ctx, tx, &admin.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("not looked at"), CreatedAt: tx.Now()})
+		if err != nil {
+			return err
+		}
+		_, err = admin.RaiseLevel(ctx, tx, admin.Level)
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -92,14 +103,16 @@ func newWorld(t testing.TB, engineOf storetest.Engine) *world {
 	w.accounts = account.New(w.store, nil)
 	routes := engine.ByMode(func(till.Mode, string, string, string) string { return "sandbox" })
 	w.collector = collect.New(engine.Config{Store: w.store, Secret: secret, Connections: map[string]provider.Provider{"sandbox": sentTo{w.operator, &w.sends}}, Routes: routes})
-	w.payouts = payout.New(engine.Config{Store: w.store, Secret: secret, Connections: map[string]provider.Provider{"sandbox": w.operator.Payouts()}, Routes: routes})
+	w.payouts = payout.New(engine.Config{Store: w.store, Secret: secret, Connections: map[string]provider.Provider{"sandbox": w.operator.Payouts()}, Routes: routes,
+		Refunds: engine.Refunds{Origins: map[string]engine.Origin{"sandbox": {Fingerprint: w.operator.Fingerprint()}}}})
+	w.checkouts = checkout.New(checkout.Config{Store: w.store, Collector: w.collector, Secret: secret, PageURL: strings.TrimSuffix(testBase, "/v1"), FollowEvery: 20 * time.Millisecond})
 	folk, err := people.New(people.Config{Store: w.store, Secret: secret, Origin: "http://localhost:8080"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.addEndpoints(secret)
 	w.console, err = New(shell.Config{Store: w.store, People: folk, Accounts: w.accounts, Endpoints: w.endpoints, Secret: secret, BaseURL: testBase,
-		Collector: w.collector, Sandbox: w.operator,
+		Collector: w.collector, Payouts: w.payouts, Checkouts: w.checkouts, Sandbox: w.operator,
 		SubmitRate: func(string, till.SubjectKind) int { return 0 }, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -125,13 +138,13 @@ func (w *world) newClient(name string) *till.Client {
 // run works for the payments until the test ends.
 func (w *world) run() {
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{}, 3)
-	for _, run := range []func(context.Context){w.collector.Run, w.payouts.Run, w.operator.Run} {
+	done := make(chan struct{}, 4)
+	for _, run := range []func(context.Context){w.collector.Run, w.payouts.Run, w.operator.Run, w.checkouts.Follow} {
 		go func() { run(ctx); done <- struct{}{} }()
 	}
 	w.t.Cleanup(func() {
 		cancel()
-		for range 3 {
+		for range 4 {
 			<-done
 		}
 		for _, err := range []error{w.collector.Close(context.Background()), w.payouts.Close(context.Background()), w.operator.Close(), w.store.Close()} {
@@ -181,17 +194,26 @@ func (w *world) until(id till.ID, status till.Status) {
 	w.t.Helper()
 	ref := store.Ref{Client: w.client.ID, ID: id}
 	var p *store.PaymentRow
-	for range 400 {
+	is := comes(func() bool {
 		err := w.store.View(context.Background(), func(tx *store.Tx) (err error) { p, err = tx.Payment(context.Background(), ref); return err })
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if p.Status == status {
-			return
-		}
-		time.Sleep(25 * time.Millisecond)
+		return p.Status == status
+	})
+	if !is {
+		w.t.Fatalf("the payment is %s, not %s", p.Status, status)
 	}
-	w.t.Fatalf("the payment is %s, not %s", p.Status, status)
+}
+
+// comes looks until something is so, for as long as a busy machine may need.
+func comes(is func() bool) bool {
+	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(25 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }
 
 // request builds a request as a browser on this machine sends it.

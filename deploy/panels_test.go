@@ -65,6 +65,9 @@ var dashboards = []dashboard{
 		{"By currency", false, []panel{
 			{"Wallets", "short", "What clients have with us.", one(`max by (mode, currency) (till_wallets_minor)`, "{{mode}} {{currency}}"), line, 0, 6},
 			{"Reserved for payouts", "short", "What of it waits for a payout's outcome.", one(`max by (mode, currency) (till_reserved_minor)`, "{{mode}} {{currency}}"), line, 0, 6},
+			{"On the way back to customers", "short", "The sum of open refunds.", one(`max by (mode, currency) (till_refunding_minor)`, "{{mode}} {{currency}}"), line, 0, 6},
+			{"Refunded within a day", "percentunit", "As a share of what was collected within 7 days; a ticket above a quarter.", one(`max by (mode, currency) (till_refunded_day_minor) / max by (mode, currency) (till_collected_week_minor)`, "{{mode}} {{currency}}"), line, 0.25, 6},
+			{"Oldest unknown refund", "s", "For how long a refund's outcome is not known.", one(`max by (mode) (till_refund_oldest_unknown_seconds)`, "{{mode}}"), line, 1800, 6},
 			{"Owed by clients", "short", "Debts after reversals and late payouts.", one(`max by (mode, currency) (till_owed_minor)`, "{{mode}} {{currency}}"), line, 0, 6},
 			{"Suspense", "short", "Money that came in and belongs to no wallet; a ticket after a day.", one(`max by (mode, currency) (till_suspense_minor)`, "{{mode}} {{currency}}"), line, 1, 6},
 			{"Oldest in suspense", "s", "For how long the oldest of it waits.", one(`max by (mode, currency) (till_suspense_oldest_seconds)`, "{{mode}} {{currency}}"), line, 86400, 6},
@@ -114,6 +117,7 @@ var dashboards = []dashboard{
 			{"In flight", "short", "Requests, long polls and exports that are being served.", []query{{`sum(till_http_in_flight)`, "requests"}, {`sum(till_polls_waiting)`, "polls"}, {`sum(till_exports_running)`, "exports"}}, line, 0, 6},
 			{"Refused keys", "reqps", "Why keys were refused. Somebody who tries keys shows as `unknown`.", one(`sum by (why) (rate(till_auth_refused_total[5m]))`, "{{why}}"), line, 10, 6},
 			{"Rate limited", "reqps", "Requests beyond a client's rate.", one(`sum(rate(till_rate_limited_total[5m]))`, "429"), line, 0, 6},
+			{"Unknown members", "short", "Typing mistakes in bodies, an hour. Those of live clients cost somebody something.", one(`sum by (mode) (increase(till_unknown_members_total[1h]))`, "{{mode}}"), line, 0, 6},
 		}},
 		{"Group commits", false, []panel{
 			{"Items in a commit", "short", "The mean; more items for each commit is group commit at work.", one(`sum by (batch) (rate(till_batch_size_sum[5m])) / (sum by (batch) (rate(till_batch_size_count[5m])) > 0)`, "{{batch}}"), line, 0, 6},

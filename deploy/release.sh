@@ -1,5 +1,5 @@
 #!/bin/sh
-# Build what a release consists of, into a folder: archives, Debian packages, SBOMs and SHA256SUMS. The same commit and
+# Build what a release consists of, into a folder: archives, Debian packages, SBOMs, the SDKs' packages and SHA256SUMS. The same commit and
 # toolchain give the same bytes in any folder. Run it by 'make release', in a clean checkout of the tag.
 #
 #   deploy/release.sh OUT [OS/ARCH…]
@@ -32,5 +32,9 @@ for target; do
 	(cd tools && go run ./sbom -sum ../go.sum "$work/$name/till") >"$out/$name.cdx.json"
 	[ "$os" != linux ] || deploy/deb/build.sh "$version" "$arch" "$work/$name/till" "$out"
 done
-(cd "$out" && sha256sum -- *.tar.gz *.cdx.json $(ls | grep '\.deb$' || true) >SHA256SUMS)
+# The SDKs, byte for byte as the service has them at /sdk/.
+for package in sdk/packages/*.tgz sdk/packages/*.whl sdk/packages/*.tar.gz; do cp "$package" "$out/"; done
+for package in sdk/packages/php/*.zip; do cp "$package" "$out/till-sdk-php-${package##*-}"; done
+for package in sdk/packages/go/github.com/till-project/till/sdk/go/@v/*.zip; do cp "$package" "$out/till-sdk-go-${package##*/v}"; done
+(cd "$out" && sha256sum -- *.tar.gz *.tgz *.whl *.zip *.cdx.json $(ls | grep '\.deb$' || true) >SHA256SUMS)
 cat "$out/SHA256SUMS"

@@ -50,8 +50,8 @@ func TestTheProxiesOfTheGuideForwardTheConsole(t *testing.T) {
 	_, page, _ := strings.Cut(read(t, "../docs/guide/production.md"), "\n## The reverse proxy\n")
 	page, _, _ = strings.Cut(page, "\n## ")
 	for _, line := range []string{
-		"\t@till path /v1/* /console/* /phone/* /docs/*\n", "    location ~ ^/(v1|console|phone|docs)/ {\n",
-		"    http-request deny deny_status 404 unless { path_beg /v1/ /console/ /phone/ /docs/ }\n",
+		"\t@till path /v1/* /console/* /phone/* /docs/* /sdk/*\n", "    location ~ ^/(v1|console|phone|docs|sdk)/ {\n",
+		"    http-request deny deny_status 404 unless { path_beg /v1/ /console/ /phone/ /docs/ /sdk/ }\n",
 	} {
 		if !strings.Contains(page, line) {
 			t.Errorf("no proxy has %q", line)

@@ -9,6 +9,7 @@ import (
 	"till/books"
 	"till/internal/db/postgres"
 	"till/store"
+	"till/store/admin"
 )
 
 // examineBackups reports how old the last backup and the last drill are.
@@ -17,19 +18,19 @@ func (d *doctor) examineBackups(ctx context.Context, s *store.Store) error {
 		return nil // see addArchive
 	}
 	return s.View(ctx, func(tx *store.Tx) error {
-		i, err := tx.Installation(ctx)
+		i, err := admin.ReadInstallation(ctx, tx)
 		if err != nil || i == nil {
 			return err
 		}
 		for _, c := range []struct {
-			kind store.BackupKind
+			kind admin.BackupKind
 			most time.Duration
 			do   string
 		}{
-			{store.KindBackup, books.MaxBackupAge, "'till backup'"},
-			{store.KindDrill, books.MaxDrillAge, "'till drill --database'"},
+			{admin.KindBackup, books.MaxBackupAge, "'till backup'"},
+			{admin.KindDrill, books.MaxDrillAge, "'till drill --database'"},
 		} {
-			r, err := tx.BackupResult(ctx, c.kind)
+			r, err := admin.ReadBackup(ctx, tx, c.kind)
 			if err != nil {
 				return err
 			}
@@ -41,9 +42,9 @@ func (d *doctor) examineBackups(ctx context.Context, s *store.Store) error {
 
 // addBackup judges the last backup or drill. A new installation has some time until
 // its first.
-func (d *doctor) addBackup(name string, r *store.BackupResult, created, now till.Time, most time.Duration, do string) {
+func (d *doctor) addBackup(name string, r *admin.BackupResult, created, now till.Time, most time.Duration, do string) {
 	if r == nil {
-		r = &store.BackupResult{}
+		r = &admin.BackupResult{}
 	}
 	switch age := now.Sub(r.EndedAt); {
 	case !r.FailedAt.IsZero():

@@ -10,6 +10,7 @@ import (
 	"till"
 	"till/internal/db/postgres"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 )
 
@@ -146,11 +147,11 @@ func TestDoctorOnACluster(t *testing.T) {
 			t.Errorf("without lock_timeout: %+v", f)
 		}
 		if err := s.Update(t.Context(), func(tx *store.Tx) error {
-			return tx.PulseInstance(t.Context(), &store.Instance{ID: till.NewID(tx.Now()), Version: "v0.9.0", Role: "all"})
+			return admin.PulseInstance(t.Context(), tx, &admin.Instance{ID: till.NewID(tx.Now()), Version: "v0.9.0", Role: "all"})
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.ReadyToDistribute(t.Context()); err != nil {
+		if err := admin.ReadyToDistribute(t.Context(), s); err != nil {
 			t.Errorf("all is in its place, beside an instance: %v", err)
 		}
 		if err := e.Distribute(t, s); err != nil {

@@ -42,6 +42,9 @@ func (d *doctor) examineOperators(ctx context.Context, s *Setup) error {
 	for _, c := range ops.File.Connections {
 		d.examineConnection(ctx, db, ops, c.Name)
 		d.reportCallback(ops, c, s.BaseURL, ring)
+		if err := d.examineRefunds(ctx, db, ops, c.Name); err != nil {
+			return err
+		}
 	}
 	if err := d.examineCases(ctx, db); err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"till"
 	"till/books"
 	"till/store"
+	"till/store/admin"
+	"till/store/webhooks"
 )
 
 // examineWaiting reports what waits: cases, suspended money, strays, webhooks.
@@ -17,7 +19,7 @@ func (d *doctor) examineWaiting(ctx context.Context, s *store.Store, st *books.S
 	d.addSuspended(st.Live.Suspense)
 	d.addBacklog(&st.Live.Webhooks)
 	return s.View(ctx, func(tx *store.Tx) error {
-		sums, err := tx.StatementSums(ctx)
+		sums, err := admin.StatementSums(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -31,12 +33,12 @@ const maxStatementAge = 48 * time.Hour
 
 // addStatements reports statements that were compared: how old the last one of each
 // connection is, and what is left. A connection without any is not known here.
-func (d *doctor) addStatements(sums []store.StatementSum, now till.Time) {
+func (d *doctor) addStatements(sums []admin.StatementSum, now till.Time) {
 	var until, old []string
 	var left int64
 	for _, s := range sums {
 		switch {
-		case s.Class != store.StatementLines:
+		case s.Class != admin.StatementLines:
 			left += s.Count
 		case now.Sub(s.Until) > maxStatementAge:
 			old = append(old, fmt.Sprintf("%s until %s", s.Connection, s.Until))
@@ -90,7 +92,7 @@ func (d *doctor) addSuspended(aside []store.Aside) {
 	d.add("suspense", Fine, "%s (minor units) put aside, because the operator reported something else; see 'till cases --kind mismatch'", strings.Join(parts, ", "))
 }
 
-func (d *doctor) addBacklog(b *store.WebhookBacklog) {
+func (d *doctor) addBacklog(b *webhooks.Backlog) {
 	text := fmt.Sprintf("%s, %s behind and %s to be sent again",
 		till.Count(b.Endpoints, "endpoint", "endpoints"), till.Count(b.Behind, "event", "events"), till.Count(b.Retries, "event", "events"))
 	if b.Failing > 0 {

@@ -10,6 +10,7 @@ import (
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
+	"till/store/webhooks"
 )
 
 // The doctor tells what waits for a person, what money is put aside, and how
@@ -63,7 +64,7 @@ func TestTheDoctorTellsWhatWaits(t *testing.T) {
 				{URL: "https://four.example.com/", DisabledAt: tx.Now(), DisableReason: till.DisabledByClient},
 			} {
 				e.ID, e.ClientID, e.CreatedAt, e.UpdatedAt = till.NewID(tx.Now()), client.ID, tx.Now(), tx.Now()
-				if err := tx.InsertEndpoint(t.Context(), &store.Endpoint{Endpoint: e, Secret: []byte("sealed")}); err != nil {
+				if err := webhooks.InsertEndpoint(t.Context(), tx, &webhooks.Endpoint{Endpoint: e, Secret: []byte("sealed")}); err != nil {
 					return err
 				}
 			}
@@ -76,10 +77,10 @@ func TestTheDoctorTellsWhatWaits(t *testing.T) {
 
 		// They were made past the rules, which are checked at the end.
 		err = s.Update(t.Context(), func(tx *store.Tx) error {
-			endpoints, err := tx.Endpoints(t.Context(), client.ID, 10)
+			endpoints, err := webhooks.Endpoints(t.Context(), tx, client.ID, 10)
 			for _, e := range endpoints {
 				if err == nil {
-					err = tx.DeleteEndpoint(t.Context(), e.Ref())
+					err = webhooks.DeleteEndpoint(t.Context(), tx, e.Ref())
 				}
 			}
 			return err

@@ -55,6 +55,9 @@ func TestE3Collect(t *testing.T) {
 		t.Error("the page was loaded again")
 	}
 	p.look("paid")
+	if got := eval[string](p, `new URL(document.querySelector("a[data-share]").href).host + new URL(document.querySelector("a[data-share]").href).searchParams.get("text")`); !strings.HasPrefix(got, "wa.me") || !strings.Contains(got, "TABLE-7") {
+		t.Errorf("the receipt is handed on as %q", got)
+	}
 	p.dress("dark", narrow)
 	p.inspect("paid")
 	p.dress("light", narrow)

@@ -38,7 +38,8 @@ type page struct {
 	theme  string
 	width  int
 
-	noScript bool
+	noScript   bool
+	readsAgain bool // without script, a page that waits is read again by the browser itself
 
 	mu      sync.Mutex
 	faults  []string

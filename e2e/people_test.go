@@ -43,6 +43,9 @@ func TestE2People(t *testing.T) {
 	awa.follow(`form[action$="/people/invite"] button`)
 	awa.look("invitation")
 	link := eval[string](awa, `document.querySelector("#link").value`)
+	if text := eval[string](awa, `document.querySelector("[data-share]").dataset.share`); !strings.Contains(text, link) || !strings.Contains(text, "invites you to Till as accountant") {
+		t.Errorf("the invitation is handed on as %q", text)
+	}
 	drawn, err := qrcode.SVG(link, awa.value("main svg", "aria-label"))
 	if err != nil {
 		t.Fatal(err)
@@ -129,6 +132,56 @@ func TestE2People(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 	}
 	t.Error("a recovery code does not let in")
+}
+
+// E20: an owner takes somebody's access away in two clicks: the page says first what
+// ends, then what was done.
+func TestE20Removing(t *testing.T) {
+	t.Parallel()
+	s := startDev(t)
+	didier := newPage(t, "E20", s.origin)
+	didier.enterDemo(s, "Didier")
+	hooks := "/console/c/" + s.client + "/webhooks"
+	didier.open(hooks)
+	didier.fill("#url", s.origin+"/nobody-listens-here")
+	didier.follow(`main form[action="` + hooks + `"] button`)
+	didier.onceShown("whsec_")
+
+	awa := newPage(t, "E20", s.origin)
+	awa.enterDemo(s, "Awa")
+	people := "/console/c/" + s.client + "/people"
+	for i, lang := range []struct{ lang, button, ends, done string }{
+		{"fr", "Retirer de ce marchand", "Elle est déconnectée de l’appareil", ""},
+		{"en", "Remove from this merchant", "signed out of the device", "Their keys are revoked, and their endpoints switched off."},
+	} {
+		awa.speak(lang.lang)
+		awa.open(people)
+		awa.dress("light", []int{narrow, wide}[i])
+		awa.look("people")
+		row := `[...document.querySelectorAll(".rows > li")].find((e) => e.innerText.includes("Didier"))`
+		if got := eval[string](awa, row+`.querySelector('a[href*="remove="]').innerText`); !strings.HasPrefix(got, lang.button) {
+			t.Errorf("the button is called %q", got)
+		}
+		awa.leave(func() { eval[bool](awa, row+`.querySelector('a[href*="remove="]').click(), true`) })
+		awa.sees(lang.ends)
+		awa.sees(s.origin + "/nobody-listens-here")
+		awa.look("remove")
+		if i == 0 {
+			awa.follow(`#remove a.btn`) // no
+			continue
+		}
+		awa.click(`#remove [name="made"]`)
+		awa.follow(`#remove .btn.danger`)
+		awa.sees(lang.done)
+		awa.look("removed")
+	}
+	if awa.is(`document.querySelector("main").innerText.includes("Didier")`) {
+		t.Error("Didier is still listed")
+	}
+	awa.open(hooks)
+	awa.sees("off")
+	didier.open("/console/me")
+	didier.until(`location.pathname === "/console/enter"`)
 }
 
 // enter types login and password at the sign-in page.

@@ -3,6 +3,8 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp/kb"
 )
 
 // find types a text into the search of the frame.
@@ -34,16 +36,18 @@ func TestE6Search(t *testing.T) {
 	p := newPage(t, "E6", s.origin)
 	p.enterDemo(s, "Awa")
 	p.open("/console/c/" + s.client + "/payments")
-	for _, typed := range []string{"+242 06 123 45 67", "242061234567", receipt, "ORDER-1042", "ORDER-10", "7350", "7 350 XAF", id} {
+	for _, typed := range []string{"+242 06 123 45 67", "242061234567", receipt, "ORDER-1042", "ORDER-10", "7350", "7 350 XAF", id, "order-1042", "1042", "7.350 FCFA", "567", strings.ToLower(receipt), id[:13]} {
 		p.find(typed)
 		p.until(`document.querySelector("main a[href$='` + id + `']") || location.pathname.endsWith("` + id + `")`)
-		if at := p.path(); strings.Contains(at, "1234567") || strings.Contains(at, "45%2067") {
-			t.Errorf("the address holds the phone: %s", at)
+		if at := p.path(); strings.Contains(at, "1234567") || strings.Contains(at, "45%2067") || strings.Contains(at, "?q=") || strings.Contains(at, "&q=") {
+			t.Errorf("the address holds what was typed: %s", at)
 		}
 		if typed == "242061234567" {
 			p.look("by-phone")
 		}
 	}
+	p.seek(s.client, id)
+
 	p.open("/console/c/" + s.client + "/payments")
 	for _, typed := range []string{"242061234568", foreignReceipt, "ORDER-2042", "7351", foreign} {
 		p.find(typed)
@@ -87,4 +91,34 @@ func TestE6Search(t *testing.T) {
 		}
 	}
 	house.look("every-merchant")
+}
+
+// seek looks at what is found while somebody types: in both languages, by keyboard, on a phone; two characters find
+// nothing yet, and Escape takes it away.
+func (p *page) seek(client, id string) {
+	p.t.Helper()
+	link := `document.querySelector("#found a[href$='` + id + `']")`
+	for _, lang := range []string{"fr", "en"} {
+		p.open("/console/c/" + client + "/payments")
+		p.speak(lang)
+		p.fill(".find input", "104")
+		p.until(link)
+		p.look("while-typing-" + lang)
+		p.press(kb.Escape)
+		p.until(`!document.getElementById("found")`)
+	}
+	p.fill(".find input", "1042")
+	p.until(link)
+	p.press(kb.ArrowDown)
+	p.until(`document.activeElement === ` + link)
+	p.leave(func() { p.press("\r") })
+	if at := p.path(); !strings.HasSuffix(at, "/payments/"+id) {
+		p.t.Errorf("Enter led to %s", at)
+	}
+	p.dress("light", 360)
+	p.open("/console/c/" + client + "/search")
+	p.fill("#q", "order")
+	p.until(link)
+	p.look("while-typing-narrow")
+	p.dress("light", 1280)
 }

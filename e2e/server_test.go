@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"till/internal/testport"
 )
 
 // startTime is how long a program has to be ready. The machine may be busy.
@@ -77,12 +79,11 @@ func startServeWith(t *testing.T, environment []string, data string, args ...str
 // freePort returns a port that nobody listens on. Only till serve needs one
 // beforehand, for its base address.
 func freePort(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := testport.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
+	_, port, _ := net.SplitHostPort(address)
 	return port
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"strings"
 	"testing"
 
@@ -76,19 +77,26 @@ func newShowroom(t *testing.T) *showroom {
 	}
 	s.pay("242061230014", "2000000", longestWords[:60], nil)
 	s.values["/c/{client}/payments/"] = s.pay("242061234569", "250000", "ORDER-1042", object{"metadata": object{"note": hostile}})
+	s.order("12500", object{"reference": longestWords[:60], "description": hostile})
+	s.order("700", object{"reference": nil, "description": nil})
+	s.values["/c/{client}/checkouts/"] = s.order("5000", object{"description": longestWords, "return_url": "http://localhost:9/done", "phone": "242061234567"}).ID
 	s.values["/c/{client}/wallets/"] = "XAF"
 	s.values["/c/{client}/collect/"] = s.values["/c/{client}/payments/"]
 	s.until(s.values["/c/{client}/payments/"], "success")
 	var key struct {
 		Key string `json:"api_key"`
 	}
-	s.runJSON(&key, "key", "create", "--client", s.client, "--scopes", "payouts:read,payouts:write")
+	s.runJSON(&key, "key", "create", "--client", s.client, "--scopes", "payouts:read,payouts:write,refunds:write")
 	for _, end := range []string{"4567", "0005", "0014"} {
 		var made struct{ ID string }
 		s.api(key.Key, http.MethodPost, "/payouts", object{"method": "mtn_momo", "country": "CG", "amount": object{"value": "1200", "currency": "XAF"},
 			"recipient": object{"phone": "24206765" + end}, "reference": "SALARY-" + end, "idempotency_key": newUUID()}, &made)
 		s.values["/c/{client}/payouts/"] = made.ID
 	}
+	var refund struct{ ID string }
+	s.api(key.Key, http.MethodPost, "/refunds", object{"payment_id": s.values["/c/{client}/payments/"], "amount": object{"value": "100000", "currency": "XAF"},
+		"reason": "not_delivered", "idempotency_key": newUUID()}, &refund)
+	s.values["/c/{client}/refunds/"] = refund.ID
 	return s
 }
 
@@ -145,6 +153,10 @@ func sweep(t *testing.T, story string, s *showroom, dresses []dressed) {
 	visitors[shell.Staff].enterDemo(s.till, "Awa")
 	visitors[shell.House].enterDemo(s.till, "Grâce")
 	visitors[shell.SignedIn] = visitors[shell.Staff]
+	if story == "all" {
+		visitors[shell.Staff].link(s.till, longestWords[:60], "5 000")
+		s.values["/c/{client}/links/"] = path.Base(visitors[shell.Staff].path())
+	}
 	for i := range dresses {
 		if lang := dresses[i].lang; i > 0 && dresses[i-1].lang == lang {
 			continue // this language's pages are looked at once, in all its dresses

@@ -48,6 +48,19 @@ func TestE9Webhooks(t *testing.T) {
 
 	id := s.pay("242061234567", "5000", "ORDER-1042", nil)
 	s.until(id, "success")
+	p.open("/console/c/" + s.client + "/payments/" + id)
+	p.until(pageText + `.includes("fails since")`)
+	if n := eval[int](p, `[...document.querySelectorAll(".line > li")].filter((e) => /The shop's till: .* waits?/.test(e.innerText)).length`); n != 1 {
+		t.Errorf("an endpoint that fails has %d lines in a timeline", n)
+	}
+	p.sees("from request to payment")
+	p.look("timeline")
+	p.speak("fr")
+	p.dress("light", narrow)
+	p.sees("en échec depuis")
+	p.inspect("timeline")
+	p.speak("en")
+	p.dress("light", wide)
 	p.open(hooks)
 	p.until(pageText + `.includes("500")`) // the reason, in a sentence
 	p.look("fails")

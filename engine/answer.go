@@ -10,12 +10,14 @@ import (
 // Instruction is what the engine must know of a subject to act on its step.
 type Instruction struct {
 	Ref         store.Ref
+	Noun        till.Noun // what clients call it
 	Connection  string
 	Fingerprint string
 	Request     provider.Request
 	ExpiresAt   till.Time
 	Window      time.Duration // how far a re-send moves ExpiresAt
 	Final       bool
+	Road        till.Road // of a payout
 
 	// Row is the subject as it was when the instruction was made; nil if it is not kept.
 	// With it, most answers can be recorded without reading the subject again.

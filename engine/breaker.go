@@ -6,6 +6,7 @@ import (
 	"till"
 	"till/provider"
 	"till/store"
+	"till/store/admin"
 )
 
 // The breaker of a connection stops new payments while the operator does not answer. It is
@@ -52,7 +53,7 @@ const (
 
 // evidence is what a breaker is evaluated by.
 type evidence struct {
-	submits, checks store.CallStats // of all instances, since the state last changed
+	submits, checks admin.CallStats // of all instances, since the state last changed
 	probed          probed          // what this instance's probes showed
 	wanted          bool            // this instance would send if it could
 }
@@ -64,33 +65,33 @@ type probed struct {
 }
 
 // share returns the percentage of unanswered calls, 0 below minSample.
-func share(s store.CallStats) int64 {
+func share(s admin.CallStats) int64 {
 	if n := s.Answered + s.Unanswered; n >= minSample {
 		return s.Unanswered * 100 / n
 	}
 	return 0
 }
 
-func refused(s store.CallStats) bool { return s.Answered == 0 && s.AuthRefused >= minRefused }
+func refused(s admin.CallStats) bool { return s.Answered == 0 && s.AuthRefused >= minRefused }
 
 // nextState returns a breaker's next state, or b itself if nothing changes.
-func nextState(b store.Breaker, ev evidence, self till.ID, now till.Time) store.Breaker {
+func nextState(b admin.Breaker, ev evidence, self till.ID, now till.Time) admin.Breaker {
 	switch b.State {
-	case store.Passing:
+	case admin.Passing:
 		if share(ev.submits) >= stopShare || refused(ev.submits) || refused(ev.checks) {
 			if lasted := now.Sub(b.ChangedAt); lasted < 0 || lasted >= lastingRecovery {
 				b.Tries = 0
 			}
 			return stop(b, now)
 		}
-	case store.Stopped:
+	case admin.Stopped:
 		if ev.wanted && pauseOver(&b, now) {
 			return startProbing(b, self, now)
 		}
-	case store.Probing:
+	case admin.Probing:
 		switch {
 		case ev.probed.round == b.Round && ev.probed.known:
-			b.State, b.ChangedAt, b.ProbesLeft, b.LeaseUntil = store.Passing, now, 0, 0
+			b.State, b.ChangedAt, b.ProbesLeft, b.LeaseUntil = admin.Passing, now, 0, 0
 		case ev.probed.round == b.Round:
 			return stop(b, now)
 		case ev.wanted && !leaseLive(&b, now): // its holder died or sent nothing
@@ -100,15 +101,15 @@ func nextState(b store.Breaker, ev evidence, self till.ID, now till.Time) store.
 	return b
 }
 
-func stop(b store.Breaker, now till.Time) store.Breaker {
-	b.State, b.ChangedAt, b.ProbesLeft, b.LeaseUntil = store.Stopped, now, 0, 0
+func stop(b admin.Breaker, now till.Time) admin.Breaker {
+	b.State, b.ChangedAt, b.ProbesLeft, b.LeaseUntil = admin.Stopped, now, 0, 0
 	b.Tries++
 	b.RetryAt = now.Add(pause(b.Tries))
 	return b
 }
 
-func startProbing(b store.Breaker, self till.ID, now till.Time) store.Breaker {
-	b.State, b.ChangedAt = store.Probing, now
+func startProbing(b admin.Breaker, self till.ID, now till.Time) admin.Breaker {
+	b.State, b.ChangedAt = admin.Probing, now
 	b.Round++
 	b.Owner, b.LeaseUntil, b.ProbesLeft = self, now.Add(probeLease), probes
 	return b
@@ -125,22 +126,22 @@ func pause(n int) time.Duration {
 
 // pauseOver reports whether a stopped breaker may be probed. A time further ahead than any
 // pause was written before the clock was set back.
-func pauseOver(b *store.Breaker, now till.Time) bool {
+func pauseOver(b *admin.Breaker, now till.Time) bool {
 	return now >= b.RetryAt || b.RetryAt > now.Add(maxPause)
 }
 
 // leaseLive reports whether an instance has the right to probe.
-func leaseLive(b *store.Breaker, now till.Time) bool {
+func leaseLive(b *admin.Breaker, now till.Time) bool {
 	return now < b.LeaseUntil && b.LeaseUntil <= now.Add(probeLease)
 }
 
 // statusOf returns a connection's health: the same for all instances. A stopped connection
 // that may be probed is degraded, not closed: a client has to try.
-func statusOf(b *store.Breaker, ev evidence, t provider.Traits, now till.Time) Status {
+func statusOf(b *admin.Breaker, ev evidence, t provider.Traits, now till.Time) Status {
 	switch {
-	case b.State == store.Stopped && !pauseOver(b, now):
+	case b.State == admin.Stopped && !pauseOver(b, now):
 		return Closed
-	case b.State != store.Passing,
+	case b.State != admin.Passing,
 		share(ev.submits) >= degradeShare, share(ev.checks) >= degradeShare,
 		slow(ev.submits, t.SubmitTimeout), slow(ev.checks, t.CheckTimeout):
 		return Degraded
@@ -149,13 +150,13 @@ func statusOf(b *store.Breaker, ev evidence, t provider.Traits, now till.Time) S
 }
 
 // slow reports whether calls take half of their timeout.
-func slow(s store.CallStats, timeout time.Duration) bool {
+func slow(s admin.CallStats, timeout time.Duration) bool {
 	return s.Answered >= minSample && timeout > 0 && s.TotalLatency/time.Duration(s.Answered) >= timeout/2
 }
 
 // since sums up a connection's calls, in buckets that began after its state last changed.
 // Earlier calls have been evaluated.
-func since(b *store.Breaker, rows []store.HealthRow, now till.Time) (ev evidence) {
+func since(b *admin.Breaker, rows []admin.HealthRow, now till.Time) (ev evidence) {
 	for _, r := range rows {
 		if r.Connection != b.Connection || b.ChangedAt <= now && r.Start < b.ChangedAt {
 			continue

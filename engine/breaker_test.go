@@ -9,6 +9,7 @@ import (
 	"till"
 	"till/provider"
 	"till/store"
+	"till/store/admin"
 )
 
 var (
@@ -18,35 +19,35 @@ var (
 
 func TestTheBreaker(t *testing.T) {
 	t.Parallel()
-	passing := store.Breaker{State: store.Passing, ChangedAt: start.Add(-time.Hour)}
-	stopped := store.Breaker{State: store.Stopped, Tries: 2, ChangedAt: start, RetryAt: start.Add(pause(2))}
-	probing := store.Breaker{State: store.Probing, Tries: 2, ChangedAt: start, Round: 7, Owner: there, LeaseUntil: start.Add(probeLease), ProbesLeft: 1}
-	sums := func(known, unknown int64) store.CallStats {
-		return store.CallStats{Answered: known, Unanswered: unknown}
+	passing := admin.Breaker{State: admin.Passing, ChangedAt: start.Add(-time.Hour)}
+	stopped := admin.Breaker{State: admin.Stopped, Tries: 2, ChangedAt: start, RetryAt: start.Add(pause(2))}
+	probing := admin.Breaker{State: admin.Probing, Tries: 2, ChangedAt: start, Round: 7, Owner: there, LeaseUntil: start.Add(probeLease), ProbesLeft: 1}
+	sums := func(known, unknown int64) admin.CallStats {
+		return admin.CallStats{Answered: known, Unanswered: unknown}
 	}
 	for _, c := range []struct {
 		name  string
-		b     store.Breaker
+		b     admin.Breaker
 		ev    evidence
 		after time.Duration
-		want  store.BreakerState
+		want  admin.BreakerState
 		tries int
 	}{
-		{"half of the submits without an answer stop it", passing, evidence{submits: sums(5, 5)}, 0, store.Stopped, 1},
-		{"fewer than half do not", passing, evidence{submits: sums(51, 49)}, 0, store.Passing, 0},
-		{"too few say nothing", passing, evidence{submits: sums(0, 9)}, 0, store.Passing, 0},
-		{"checks alone do not stop it", passing, evidence{checks: sums(0, 1000)}, 0, store.Passing, 0},
-		{"refused credentials stop it at once", passing, evidence{checks: store.CallStats{Unanswered: 3, AuthRefused: 3}}, 0, store.Stopped, 1},
-		{"not if some are answered", passing, evidence{checks: store.CallStats{Answered: 1, Unanswered: 3, AuthRefused: 3}}, 0, store.Passing, 0},
-		{"soon after a recovery the pauses go on", store.Breaker{State: store.Passing, Tries: 3, ChangedAt: start}, evidence{submits: sums(0, 10)}, time.Minute, store.Stopped, 4},
-		{"after a lasting one they begin again", store.Breaker{State: store.Passing, Tries: 3, ChangedAt: start}, evidence{submits: sums(0, 10)}, lastingRecovery, store.Stopped, 1},
-		{"nobody probes in the pause", stopped, evidence{wanted: true}, pause(2) - 1, store.Stopped, 2},
-		{"nobody probes without a payment", stopped, evidence{}, time.Hour, store.Stopped, 2},
-		{"after the pause somebody may", stopped, evidence{wanted: true}, pause(2), store.Probing, 2},
-		{"a pause from before the clock was set back is over", stopped, evidence{wanted: true}, -time.Hour, store.Probing, 2},
-		{"a probe that was answered lets all through", probing, evidence{probed: probed{7, true}}, time.Second, store.Passing, 2},
-		{"one that was not stops all", probing, evidence{probed: probed{7, false}}, time.Second, store.Stopped, 3},
-		{"another round's probe says nothing", probing, evidence{probed: probed{6, false}}, time.Second, store.Probing, 2},
+		{"half of the submits without an answer stop it", passing, evidence{submits: sums(5, 5)}, 0, admin.Stopped, 1},
+		{"fewer than half do not", passing, evidence{submits: sums(51, 49)}, 0, admin.Passing, 0},
+		{"too few say nothing", passing, evidence{submits: sums(0, 9)}, 0, admin.Passing, 0},
+		{"checks alone do not stop it", passing, evidence{checks: sums(0, 1000)}, 0, admin.Passing, 0},
+		{"refused credentials stop it at once", passing, evidence{checks: admin.CallStats{Unanswered: 3, AuthRefused: 3}}, 0, admin.Stopped, 1},
+		{"not if some are answered", passing, evidence{checks: admin.CallStats{Answered: 1, Unanswered: 3, AuthRefused: 3}}, 0, admin.Passing, 0},
+		{"soon after a recovery the pauses go on", admin.Breaker{State: admin.Passing, Tries: 3, ChangedAt: start}, evidence{submits: sums(0, 10)}, time.Minute, admin.Stopped, 4},
+		{"after a lasting one they begin again", admin.Breaker{State: admin.Passing, Tries: 3, ChangedAt: start}, evidence{submits: sums(0, 10)}, lastingRecovery, admin.Stopped, 1},
+		{"nobody probes in the pause", stopped, evidence{wanted: true}, pause(2) - 1, admin.Stopped, 2},
+		{"nobody probes without a payment", stopped, evidence{}, time.Hour, admin.Stopped, 2},
+		{"after the pause somebody may", stopped, evidence{wanted: true}, pause(2), admin.Probing, 2},
+		{"a pause from before the clock was set back is over", stopped, evidence{wanted: true}, -time.Hour, admin.Probing, 2},
+		{"a probe that was answered lets all through", probing, evidence{probed: probed{7, true}}, time.Second, admin.Passing, 2},
+		{"one that was not stops all", probing, evidence{probed: probed{7, false}}, time.Second, admin.Stopped, 3},
+		{"another round's probe says nothing", probing, evidence{probed: probed{6, false}}, time.Second, admin.Probing, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -76,11 +77,11 @@ func TestTheBreaker(t *testing.T) {
 	})
 	t.Run("what was judged before does not count again", func(t *testing.T) {
 		t.Parallel()
-		b := &store.Breaker{Connection: "a", ChangedAt: start}
-		row := func(connection string, at till.Time) store.HealthRow {
-			return store.HealthRow{Operation: store.Operation{Connection: connection, Name: store.OpSubmit}, CallStats: sums(0, 1), Start: at}
+		b := &admin.Breaker{Connection: "a", ChangedAt: start}
+		row := func(connection string, at till.Time) admin.HealthRow {
+			return admin.HealthRow{Operation: admin.Operation{Connection: connection, Name: store.OpSubmit}, CallStats: sums(0, 1), Start: at}
 		}
-		ev := since(b, []store.HealthRow{row("a", start-1), row("a", start), row("b", start), row("a", start.Add(time.Second))}, start.Add(60*time.Second))
+		ev := since(b, []admin.HealthRow{row("a", start-1), row("a", start), row("b", start), row("a", start.Add(time.Second))}, start.Add(60*time.Second))
 		if ev.submits.Unanswered != 2 {
 			t.Errorf("%d count, want 2", ev.submits.Unanswered)
 		}
@@ -92,16 +93,16 @@ func TestStatusWords(t *testing.T) {
 	retry := start.Add(60 * time.Second)
 	for _, c := range []struct {
 		name string
-		b    store.Breaker
+		b    admin.Breaker
 		ev   evidence
 		want Status
 	}{
-		{"nothing is known against it", store.Breaker{State: store.Passing}, evidence{}, Operational},
-		{"one call in ten is not answered", store.Breaker{State: store.Passing}, evidence{checks: store.CallStats{Answered: 9, Unanswered: 1}}, Degraded},
-		{"calls take half of their time", store.Breaker{State: store.Passing}, evidence{submits: store.CallStats{Answered: 10, TotalLatency: 5 * time.Second}}, Degraded},
-		{"it is stopped", store.Breaker{State: store.Stopped, RetryAt: retry}, evidence{}, Closed},
-		{"its pause is over", store.Breaker{State: store.Stopped, RetryAt: start}, evidence{}, Degraded},
-		{"it is probed", store.Breaker{State: store.Probing}, evidence{}, Degraded},
+		{"nothing is known against it", admin.Breaker{State: admin.Passing}, evidence{}, Operational},
+		{"one call in ten is not answered", admin.Breaker{State: admin.Passing}, evidence{checks: admin.CallStats{Answered: 9, Unanswered: 1}}, Degraded},
+		{"calls take half of their time", admin.Breaker{State: admin.Passing}, evidence{submits: admin.CallStats{Answered: 10, TotalLatency: 5 * time.Second}}, Degraded},
+		{"it is stopped", admin.Breaker{State: admin.Stopped, RetryAt: retry}, evidence{}, Closed},
+		{"its pause is over", admin.Breaker{State: admin.Stopped, RetryAt: start}, evidence{}, Degraded},
+		{"it is probed", admin.Breaker{State: admin.Probing}, evidence{}, Degraded},
 	} {
 		if got := statusOf(&c.b, c.ev, traits, start); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -115,7 +116,7 @@ func TestABudgetIsNeverExceeded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		r := provider.Rate{PerSecond: rapid.SampledFrom([]int{1, 2, 5, 50}).Draw(rt, "rate"), Burst: rapid.IntRange(1, 60).Draw(rt, "burst")}
-		b := &store.Budget{Tokens: -1}
+		b := &admin.Budget{Tokens: -1}
 		type call struct{ from, to till.Time } // it may be made in this span
 		var calls []call
 		now := start
@@ -158,7 +159,7 @@ func TestABudgetIsNeverExceeded(t *testing.T) {
 func TestWhatIsHeldLeavesLessRoom(t *testing.T) {
 	t.Parallel()
 	r := provider.Rate{PerSecond: 1, Burst: 4}
-	b := &store.Budget{Tokens: -1}
+	b := &admin.Budget{Tokens: -1}
 	begin := start - start%till.Time(prefetchPeriod.Microseconds())
 	refill(b, r, begin)
 	if held := prefetch(b, r) + prefetch(b, r); held != 2 || b.Tokens != 2*token {
@@ -183,7 +184,7 @@ func TestWhatIsHeldLeavesLessRoom(t *testing.T) {
 func TestAClockThatIsSetBackNeitherFillsNorDries(t *testing.T) {
 	t.Parallel()
 	r := provider.Rate{PerSecond: 10, Burst: 10}
-	b := &store.Budget{Tokens: -1}
+	b := &admin.Budget{Tokens: -1}
 	refill(b, r, start)
 	b.Tokens = 0
 	refill(b, r, start.Add(-time.Hour))

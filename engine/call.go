@@ -91,6 +91,9 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 	if t.Action == Submit && w.kind == till.SubjectPayout {
 		a.Err = w.checkHolds(ctx, j.Ref.Client)
 	}
+	if a.Err == nil {
+		a.Err = mayCall(p, j)
+	}
 	if !w.leaseHolds(t) {
 		a.Err = errLeaseOver
 	}
@@ -111,6 +114,18 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 	return a
 }
 
+// errNoRefunds says that a refund that names its payment cannot be sent or asked about here.
+// Sent like a payout, it could be paid twice.
+var errNoRefunds = fmt.Errorf("%w: the connection cannot give back a payment by naming it", provider.ErrNotSent)
+
+// mayCall returns nil if an instruction can be carried out as it was meant.
+func mayCall(p provider.Provider, j *Instruction) error {
+	if _, can := p.(provider.Refunder); j.Road == till.RoadRefund && (!can || j.Request.Refund == nil) {
+		return errNoRefunds
+	}
+	return nil
+}
+
 // call calls the operator. It cleans the answer, because every answer passes here. A panic
 // of an adapter is an unknown answer.
 func (w *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r provider.Result, err error) {
@@ -126,7 +141,7 @@ func (w *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r prov
 		r, err = p.Submit(ctx, *q)
 	} else {
 		r, err = p.Check(ctx, provider.Query{Client: q.Client, ID: q.ID, Reference: q.Reference, Method: q.Method, Country: q.Country,
-			Phone: knownPhone(q.Phone), Amount: q.Amount, CallbackURL: q.CallbackURL, Handle: t.Step.Handle, CallbackBody: t.Step.CallbackBody})
+			Phone: knownPhone(q.Phone), Amount: q.Amount, CallbackURL: q.CallbackURL, Refund: q.Refund, Handle: t.Step.Handle, CallbackBody: t.Step.CallbackBody})
 	}
 	if err == nil && !r.Outcome.Known() {
 		err = fmt.Errorf("engine: the adapter returned the unknown outcome %q", provider.CleanText(string(r.Outcome), provider.MaxCode))

@@ -6,13 +6,13 @@ import (
 	"till"
 	"till/internal/limit"
 	"till/meter"
-	"till/store"
+	"till/store/admin"
 )
 
 // counts is what a Worker counts. Every handle is nil if there is no Meter.
 type counts struct {
-	operations map[store.Operation]*meter.Operation
-	subjects   *meter.Subjects
+	operations map[admin.Operation]*meter.Operation
+	subjects   map[till.Noun]*meter.Subjects
 	oldest     map[string]*atomic.Int64 // by lane: when its oldest step is due; 0: there is none
 
 	troubled map[string]*limit.Lines // by connection: lines about calls without an answer
@@ -29,12 +29,15 @@ func createBatchName(kind till.SubjectKind) string {
 
 func newCounts(w *Worker) *counts {
 	m, kind := w.c.Meter, string(w.kind)
-	c := &counts{operations: map[store.Operation]*meter.Operation{}, oldest: map[string]*atomic.Int64{}, troubled: map[string]*limit.Lines{}}
-	statuses := words(till.Statuses)
+	c := &counts{operations: map[admin.Operation]*meter.Operation{}, oldest: map[string]*atomic.Int64{}, troubled: map[string]*limit.Lines{}}
+	c.subjects = map[till.Noun]*meter.Subjects{}
 	if w.kind == till.SubjectPayout {
-		statuses = words(till.PayoutStatuses)
+		for _, noun := range []till.Noun{till.NounPayout, till.NounRefund} {
+			c.subjects[noun] = m.NewSubjects(string(noun), words(till.PayoutStatuses))
+		}
+	} else {
+		c.subjects[till.NounPayment] = m.NewSubjects(kind, words(till.Statuses))
 	}
-	c.subjects = m.NewSubjects(kind, statuses)
 	for name, p := range w.c.Connections {
 		c.troubled[name] = &limit.Lines{Most: 1}
 		for _, action := range []Action{Submit, Check} {
@@ -71,9 +74,9 @@ func (w *Worker) sinceDue(due int64) float64 {
 
 func stateNumber(v *view) float64 {
 	switch {
-	case v == nil || v.state == store.Passing:
+	case v == nil || v.state == admin.Passing:
 		return 0
-	case v.state == store.Probing:
+	case v.state == admin.Probing:
 		return 1
 	}
 	return 2

@@ -256,10 +256,10 @@ func rejectionIsFinal(s *store.Step, a *Answer) bool {
 	return s != nil && a.Action == Submit && s.Sends == 1 && !s.Acked && a.LeaseVersion == s.LeaseVersion && s.WakeSeq == a.WakeSeq
 }
 
-// Reschedule sets when an open payment's step is due next and gives the lease back, if the
+// reschedule sets when an open payment's step is due next and gives the lease back, if the
 // answer's holder still has it. That is a permission, not a fact. A callback since the
 // claim makes the step due as soon as callbacks may.
-func Reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits, now till.Time) {
+func reschedule(s *store.Step, a *Answer, expiresAt till.Time, t provider.Traits, now till.Time) {
 	if a.LeaseVersion != s.LeaseVersion {
 		return
 	}

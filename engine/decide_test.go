@@ -349,7 +349,7 @@ func TestReschedule(t *testing.T) {
 			if c.want != nil {
 				c.want(&want)
 			}
-			Reschedule(&got, &c.a, expires, c.t, c.now)
+			reschedule(&got, &c.a, expires, c.t, c.now)
 			if d := cmp.Diff(got, want); d != "" {
 				t.Errorf("(-got +want)\n%s", d)
 			}

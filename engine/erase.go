@@ -35,9 +35,9 @@ func (k Keys) ErasedHash(hash [32]byte, version int) ([32]byte, int) {
 	return [32]byte(k.derive("erased body", hash[:])), version + erasedVersions
 }
 
-// bodyHash returns the hash of a call's body as a row of a version has it; false if this
+// BodyHash returns the hash of a call's body as a row of a version has it; false if this
 // program does not know the version.
-func (k Keys) bodyHash(hash func(version int) ([32]byte, bool), version int) (sum [32]byte, ok bool) {
+func (k Keys) BodyHash(hash func(version int) ([32]byte, bool), version int) (sum [32]byte, ok bool) {
 	if version < erasedVersions {
 		return hash(version)
 	}

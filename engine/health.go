@@ -14,6 +14,7 @@ import (
 	"till/internal/loop"
 	"till/provider"
 	"till/store"
+	"till/store/admin"
 )
 
 // defaultHealthInterval is how often instances share the health of operators. They never
@@ -37,7 +38,7 @@ type health struct {
 	changes atomic.Int64 // increases when a connection's state changes
 
 	mu             sync.Mutex
-	sums           map[store.Operation]store.CallStats // since the last syncHealth
+	sums           map[admin.Operation]admin.CallStats // since the last syncHealth
 	probed         map[string]probed
 	probeRequested map[string]bool
 
@@ -49,7 +50,7 @@ type health struct {
 
 // view is a connection's health, as read from the database.
 type view struct {
-	state   store.BreakerState
+	state   admin.BreakerState
 	status  Status
 	retryAt time.Time // when a client may try again, on our clock
 	since   till.Time // since when it does not pass; zero: it passes
@@ -63,7 +64,7 @@ type view struct {
 func newHealth(connections map[string]provider.Provider, kind till.SubjectKind) *health {
 	h := &health{
 		self: till.NewID(till.TimeOf(time.Now())), kind: kind, watched: map[string]provider.Traits{}, waker: loop.NewWaker(),
-		sums: map[store.Operation]store.CallStats{}, probed: map[string]probed{}, probeRequested: map[string]bool{},
+		sums: map[admin.Operation]admin.CallStats{}, probed: map[string]probed{}, probeRequested: map[string]bool{},
 	}
 	for name, p := range connections {
 		if t := p.Traits(); !t.NoBreaker {
@@ -79,7 +80,7 @@ func (h *health) view(connection string) *view { return (*h.views.Load())[connec
 
 func (h *health) passing(connection string) bool {
 	v := h.view(connection)
-	return v == nil || v.state == store.Passing
+	return v == nil || v.state == admin.Passing
 }
 
 // ready reports whether the operators' health is known. An instance that has just started
@@ -98,14 +99,14 @@ func (h *health) record(connection string, action Action, err error, took time.D
 	if _, watched := h.watched[connection]; !watched {
 		return
 	}
-	s := store.CallStats{Answered: 1, TotalLatency: took.Truncate(time.Microsecond)}
+	s := admin.CallStats{Answered: 1, TotalLatency: took.Truncate(time.Microsecond)}
 	if err != nil {
-		s = store.CallStats{Unanswered: 1}
+		s = admin.CallStats{Unanswered: 1}
 		if errors.Is(err, provider.ErrCredentials) {
 			s.AuthRefused = 1
 		}
 	}
-	o := store.Operation{Connection: connection, Name: operation(h.kind, action)}
+	o := admin.Operation{Connection: connection, Name: operation(h.kind, action)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.Add(h.sums[o])
@@ -141,7 +142,7 @@ func (w *Worker) Watch(ctx context.Context) {
 
 // healthReport is what an instance adds to the shared health at a syncHealth.
 type healthReport struct {
-	sums   map[store.Operation]store.CallStats
+	sums   map[admin.Operation]admin.CallStats
 	probed map[string]probed
 	wanted map[string]bool
 }
@@ -153,7 +154,7 @@ func (w *Worker) syncHealth(ctx context.Context) time.Duration {
 	defer h.syncing.Unlock()
 	h.mu.Lock()
 	g := healthReport{h.sums, h.probed, h.probeRequested}
-	h.sums, h.probed, h.probeRequested = map[store.Operation]store.CallStats{}, map[string]probed{}, map[string]bool{}
+	h.sums, h.probed, h.probeRequested = map[admin.Operation]admin.CallStats{}, map[string]probed{}, map[string]bool{}
 	h.mu.Unlock()
 
 	var views map[string]*view
@@ -168,11 +169,11 @@ func (w *Worker) syncHealth(ctx context.Context) time.Duration {
 	}
 	if clear := time.Since(h.cleared) >= clearEvery; err == nil && (len(g.sums) > 0 || changed || clear) {
 		err = w.c.Store.UpdateBackground(ctx, func(tx *store.Tx) error {
-			if err := tx.AddHealth(ctx, g.sums); err != nil {
+			if err := admin.AddHealth(ctx, tx, g.sums); err != nil {
 				return err
 			}
 			if clear {
-				if _, err := tx.DeleteHealth(ctx, keepHealth, clearAtOnce); err != nil {
+				if _, err := admin.DeleteHealth(ctx, tx, keepHealth, clearAtOnce); err != nil {
 					return err
 				}
 			}
@@ -218,11 +219,11 @@ func (h *health) giveBack(g healthReport) {
 // evaluate reads the health of all connections and changes what has to change. It also
 // reports whether something has to change, because a reading transaction cannot write.
 func (w *Worker) evaluate(ctx context.Context, tx *store.Tx, g healthReport) (map[string]*view, bool, error) {
-	breakers, err := tx.Breakers(ctx)
+	breakers, err := admin.Breakers(ctx, tx)
 	if err != nil {
 		return nil, false, err
 	}
-	rows, err := tx.Health(ctx, healthSpan)
+	rows, err := admin.Health(ctx, tx, healthSpan)
 	if err != nil {
 		return nil, false, err
 	}
@@ -232,7 +233,7 @@ func (w *Worker) evaluate(ctx context.Context, tx *store.Tx, g healthReport) (ma
 	for name, traits := range w.health.watched {
 		b := breakers[w.breaker(name)]
 		if b == nil {
-			b = &store.Breaker{Connection: w.breaker(name), State: store.Passing}
+			b = &admin.Breaker{Connection: w.breaker(name), State: admin.Passing}
 		}
 		ev := since(b, rows, tx.Now())
 		ev.probed, ev.wanted = g.probed[name], g.wanted[name]
@@ -242,7 +243,7 @@ func (w *Worker) evaluate(ctx context.Context, tx *store.Tx, g healthReport) (ma
 			// A reading transaction writes nothing; the writing one that follows evaluates
 			// again.
 			if tx.Writes() {
-				won, err := tx.SwapBreaker(ctx, &next)
+				won, err := admin.SwapBreaker(ctx, tx, &next)
 				if err != nil {
 					return nil, false, err
 				}
@@ -264,35 +265,35 @@ func (w *Worker) evaluate(ctx context.Context, tx *store.Tx, g healthReport) (ma
 
 // updateCredentialsCase opens a case for credentials that an operator refuses: only a
 // person can repair them. The case closes when the operator answers again.
-func updateCredentialsCase(ctx context.Context, tx *store.Tx, b *store.Breaker, ev evidence) error {
+func updateCredentialsCase(ctx context.Context, tx *store.Tx, b *admin.Breaker, ev evidence) error {
 	switch {
-	case b.State == store.Stopped && (refused(ev.submits) || refused(ev.checks)):
+	case b.State == admin.Stopped && (refused(ev.submits) || refused(ev.checks)):
 		return tx.OpenOperatorCase(ctx, &store.OperatorCase{Connection: b.Connection, Kind: store.CaseCredentials, OpenedAt: tx.Now(),
 			Detail: "the operator refuses our credentials; 'till doctor --config FILE' says more"})
-	case b.State == store.Passing:
+	case b.State == admin.Passing:
 		return tx.CloseOperatorCase(ctx, b.Connection, store.CaseCredentials)
 	}
 	return nil
 }
 
 // reread returns a breaker that another instance changed first.
-func (w *Worker) reread(ctx context.Context, tx *store.Tx, name string) (*store.Breaker, error) {
-	breakers, err := tx.Breakers(ctx)
+func (w *Worker) reread(ctx context.Context, tx *store.Tx, name string) (*admin.Breaker, error) {
+	breakers, err := admin.Breakers(ctx, tx)
 	if err != nil || breakers[name] == nil {
-		return &store.Breaker{Connection: name, State: store.Passing}, err
+		return &admin.Breaker{Connection: name, State: admin.Passing}, err
 	}
 	return breakers[name], nil
 }
 
-func (h *health) viewOf(name string, b *store.Breaker, ev evidence, t provider.Traits, now till.Time) *view {
+func (h *health) viewOf(name string, b *admin.Breaker, ev evidence, t provider.Traits, now till.Time) *view {
 	v := &view{state: b.State, status: statusOf(b, ev, t, now), round: b.Round}
-	if b.State != store.Passing {
+	if b.State != admin.Passing {
 		v.since = b.ChangedAt
 	}
-	if b.State == store.Stopped && !pauseOver(b, now) {
+	if b.State == admin.Stopped && !pauseOver(b, now) {
 		v.retryAt = time.Now().Add(b.RetryAt.Sub(now))
 	}
-	if b.State == store.Probing && b.Owner == h.self && leaseLive(b, now) {
+	if b.State == admin.Probing && b.Owner == h.self && leaseLive(b, now) {
 		v.leaseEnd = time.Now().Add(b.LeaseUntil.Sub(now))
 		v.admit = &atomic.Int64{}
 		v.admit.Store(probes)
@@ -310,7 +311,7 @@ func (w *Worker) applyViews(views map[string]*view) {
 	for name, v := range views {
 		old := w.health.view(name)
 		if old == nil {
-			old = &view{state: store.Passing}
+			old = &view{state: admin.Passing}
 		}
 		changed = changed || old.state != v.state || old.round != v.round
 	}
@@ -338,26 +339,41 @@ func (w *Worker) troubleSince(connection string) till.Time {
 	return 0
 }
 
-// Passing reports whether new payments pass to a connection without a probe. It reads
+// passing reports whether new payments pass to a connection without a probe. It reads
 // memory only.
-func (w *Worker) Passing(connection string) bool { return w.health.passing(connection) }
+func (w *Worker) passing(connection string) bool { return w.health.passing(connection) }
+
+// Reachable returns nil if a new row may be made for a connection that has no substitute, and
+// CodeMethodUnavailable if its operator does not answer now. From time to time one is let
+// through as a probe.
+func (w *Worker) Reachable(name string) error {
+	if w.passing(name) {
+		return nil
+	}
+	if w.canProbe(name) {
+		if ok, _ := w.takeProbe(name); ok {
+			return nil
+		}
+	}
+	return &till.Error{Code: till.CodeMethodUnavailable, Detail: "the operator does not answer just now", RetryAfter: w.retryAfter(name)}
+}
 
 // canProbe reports whether this instance may now try a connection that is not passing with
 // a new payment. takeProbe then succeeds, unless other calls were first. canProbe also
 // notes that a probe is wanted.
 func (w *Worker) canProbe(connection string) bool {
 	v := w.health.view(connection)
-	if v == nil || v.state == store.Passing {
+	if v == nil || v.state == admin.Passing {
 		return true
 	}
 	w.health.requestProbe(connection)
 	return v.admit != nil && v.admit.Load() > 0 && time.Now().Before(v.leaseEnd)
 }
 
-// RetryAfter returns how long until a connection that is not passing may be tried again.
-func (w *Worker) RetryAfter(connection string) time.Duration {
+// retryAfter returns how long until a connection that is not passing may be tried again.
+func (w *Worker) retryAfter(connection string) time.Duration {
 	v := w.health.view(connection)
-	if v == nil || v.state == store.Passing {
+	if v == nil || v.state == admin.Passing {
 		return 0
 	}
 	return max(time.Second, time.Until(v.retryAt))
@@ -368,7 +384,7 @@ func (w *Worker) RetryAfter(connection string) time.Duration {
 // again.
 func (w *Worker) takeProbe(connection string) (ok bool, retry time.Duration) {
 	v := w.health.view(connection)
-	if v == nil || v.state == store.Passing {
+	if v == nil || v.state == admin.Passing {
 		return true, 0
 	}
 	w.health.requestProbe(connection)
@@ -380,7 +396,7 @@ func (w *Worker) takeProbe(connection string) (ok bool, retry time.Duration) {
 
 // logBreaker writes the line of a circuit breaker that changed. Lines "changed" have the
 // same fields everywhere; a golden test holds the list.
-func (w *Worker) logBreaker(was, is *store.Breaker) {
+func (w *Worker) logBreaker(was, is *admin.Breaker) {
 	w.c.Log.LogAttrs(context.Background(), slog.LevelWarn, "changed",
 		slog.String("what", "breaker"), slog.String("id", is.Connection), slog.String("from", string(was.State)), slog.String("to", string(is.State)),
 		slog.String("why", fmt.Sprintf("stopped %d times without lasting recovery", is.Tries)))

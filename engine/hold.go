@@ -10,6 +10,7 @@ import (
 	"till"
 	"till/provider"
 	"till/store"
+	"till/store/admin"
 )
 
 // What is due but not sent until a person releases it:
@@ -57,7 +58,7 @@ func (w *Worker) readHolds(ctx context.Context, tx *store.Tx, steps []*store.Ste
 		h.clients[client] = holdsAny(w.kind, of)
 	}
 	if lost {
-		h.restoring, err = tx.Restoring(ctx)
+		h.restoring, err = admin.Restoring(ctx, tx)
 	}
 	return h, err
 }
@@ -127,7 +128,7 @@ func (b *Recording[R]) readHolds(ctx context.Context) (err error) {
 		if b.holds, err = b.Tx.HoldsOf(ctx, clients); err != nil {
 			return err
 		}
-		if b.restoring, err = b.Tx.Restoring(ctx); err != nil {
+		if b.restoring, err = admin.Restoring(ctx, b.Tx); err != nil {
 			return err
 		}
 	}

@@ -42,6 +42,7 @@ type CreateCall[R Subject] struct {
 	Hash func(version int) ([32]byte, bool)
 
 	Row    R
+	Body   any         // what insert completes the row from; nil: it is complete
 	Permit *SendPermit // nil: the row waits for a claim
 	Step   store.Step
 	Audit  *store.AuditRow // who requested it and why, for the audit log; insert fills in the rest
@@ -100,11 +101,11 @@ func (call *CreateCall[R]) made() bool {
 // connection is "", the other results are the answer: a rejection, or a replay.
 func (p *Processor[R]) Admit(ctx context.Context, call *CreateCall[R], v *request.Validator) (connection string, row R, replayed bool, err error) {
 	lasting := len(v.Fields)
-	names := p.routed(call.Client.Client, call.Method, call.Country, call.Currency)
+	names := p.Routed(call.Client.Client, call.Method, call.Country, call.Currency)
 	call.CheckMarket(v, request.Market{
 		Enabled: call.Client.Enabled, Routed: len(names) > 0,
 		Leads: func(method, country, currency string) bool {
-			return len(p.routed(call.Client.Client, method, country, currency)) > 0
+			return len(p.Routed(call.Client.Client, method, country, currency)) > 0
 		},
 	}, call.Party)
 	switch {
@@ -294,10 +295,10 @@ func (p *Processor[R]) chooseConnection(ctx context.Context, call *CreateCall[R]
 	refusal := till.Errorf(till.CodeMethodUnavailable, "the method cannot be reached just now")
 	looked := false
 	for _, name := range names {
-		if p.Passing(name) {
+		if p.passing(name) {
 			return name, none, false, nil
 		}
-		if wait := p.RetryAfter(name); refusal.RetryAfter == 0 || wait < refusal.RetryAfter {
+		if wait := p.retryAfter(name); refusal.RetryAfter == 0 || wait < refusal.RetryAfter {
 			refusal.RetryAfter = wait
 		}
 		refusal.Detail = "the operator does not answer just now"
@@ -327,17 +328,20 @@ func (p *Processor[R]) chooseConnection(ctx context.Context, call *CreateCall[R]
 func (p *Processor[R]) replay(row R, hash func(version int) ([32]byte, bool)) (R, bool, error) {
 	var none R
 	s := row.Subject()
-	sum, ok := p.keys.bodyHash(hash, s.BodyVersion)
+	sum, ok := p.keys.BodyHash(hash, s.BodyVersion)
 	if !ok {
 		// This instance is about to stop; a newer one knows the version.
 		p.c.Log.Warn("row of a newer release not replayed", p.table.Name(), s.Ref.ID)
 		return none, false, till.Errorf(till.CodeServiceUnavailable, "another instance has to answer this; try again with the same key")
 	}
 	if sum != s.BodyHash {
-		e := till.Errorf(till.CodeKeyReused, "this idempotency_key made %s %s with another body; a new %s needs a new key", p.table.Name(), s.Ref.ID, p.table.Name())
-		if p.table.Kind == till.SubjectPayout {
+		e := till.Errorf(till.CodeKeyReused, "this idempotency_key made %s %s with another body; another body needs another key", s.Noun, s.Ref.ID)
+		switch s.Noun {
+		case till.NounRefund:
+			e.RefundID = s.Ref.ID
+		case till.NounPayout:
 			e.PayoutID = s.Ref.ID
-		} else {
+		default:
 			e.PaymentID = s.Ref.ID
 		}
 		return none, false, e

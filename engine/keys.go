@@ -72,9 +72,9 @@ func (k Keys) callbackToken(key []byte, connection string, ref store.Ref) string
 	return ref.Client.String() + "." + ref.ID.String() + "." + base64.RawURLEncoding.EncodeToString(mac[:16])
 }
 
-// ParseCallbackToken returns the subject that a callback's token names, if the token is
+// parseCallbackToken returns the subject that a callback's token names, if the token is
 // ours and of this kind.
-func (k Keys) ParseCallbackToken(connection, token string) (store.Ref, bool) {
+func (k Keys) parseCallbackToken(connection, token string) (store.Ref, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return store.Ref{}, false

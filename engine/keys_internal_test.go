@@ -28,7 +28,7 @@ func TestWhatARotationChanges(t *testing.T) {
 	k := newKeys(till.SubjectPayment, root, ring)
 	ref := store.Ref{Client: till.ID{1}, ID: till.ID{2}}
 	ours := func(token string) bool {
-		got, ok := k.ParseCallbackToken("momo", token)
+		got, ok := k.parseCallbackToken("momo", token)
 		return ok && got == ref
 	}
 	first, reference, phone := k.CallbackToken("momo", ref), k.Reference(ref.Client, till.ID{3}.String()), k.ErasedPhone("242061234567")

@@ -23,7 +23,7 @@ func (p *Processor[R]) created(calls []*CreateCall[R], began till.Time) {
 			continue
 		}
 		s, caller := call.Row.Subject(), call.Client.Caller
-		p.counts.subjects.Moved(s.Method, string(till.Pending))
+		p.counts.subjects[s.Noun].Moved(s.Method, string(till.Pending))
 		if !caller.Asks() && !p.c.Tracer.Wants(s.Ref.ID) {
 			continue
 		}
@@ -58,7 +58,7 @@ func (w *Worker) called(t *Task, a *Answer, took time.Duration) {
 	}
 	if w.c.Log.Enabled(context.Background(), level) {
 		w.c.Log.LogAttrs(context.Background(), level, "call",
-			slog.String("kind", string(w.kind)), slog.String("id", a.Ref.ID.String()), slog.String("connection", a.Connection),
+			slog.String("kind", string(t.Instruction.Noun)), slog.String("id", a.Ref.ID.String()), slog.String("connection", a.Connection),
 			slog.String("action", string(a.Action)), slog.String("outcome", outcome), slog.String("code", a.Result.Code),
 			slog.String("error", trouble), slog.Int64("sends", int64(t.Step.Sends)), slog.Duration("took", took), slog.Int64("others", others))
 	}
@@ -146,13 +146,15 @@ func (b *Recording[R]) committed() {
 	c := b.worker.counts
 	for _, e := range b.events {
 		if strings.HasSuffix(string(e.Kind), ".reversed") {
-			c.subjects.Reversed(b.connectionOf(e.ClientID, e.SubjectID))
+			noun, connection := b.placeOf(e.ClientID, e.SubjectID)
+			c.subjects[noun].Reversed(connection)
 		}
 	}
 	for _, e := range b.entries {
 		for _, posting := range e.Postings {
 			if posting.Account.Kind == ledger.Receivable && posting.Amount < 0 {
-				c.subjects.Owed(b.connectionOf(e.ClientID, e.Subject()))
+				noun, connection := b.placeOf(e.ClientID, e.Subject())
+				c.subjects[noun].Owed(connection)
 			}
 		}
 	}
@@ -163,22 +165,22 @@ func (b *Recording[R]) committed() {
 func (b *Recording[R]) tellMove(m move) {
 	p, w, late := b.Rows[m.ref].Subject(), b.worker, m.status == moveLate
 	if late {
-		w.counts.subjects.Late(p.Connection)
+		w.counts.subjects[p.Noun].Late(p.Connection)
 	} else {
-		w.counts.subjects.Moved(p.Method, m.status)
+		w.counts.subjects[p.Noun].Moved(p.Method, m.status)
 	}
 	if !m.final {
 		return
 	}
 	if !late {
-		w.counts.subjects.Ended(p.Connection, m.status == string(till.Success), m.at.Sub(p.CreatedAt))
+		w.counts.subjects[p.Noun].Ended(p.Connection, m.status == string(till.Success), m.at.Sub(p.CreatedAt))
 	}
 	plain := !late && p.Settled && m.sends <= 1 && m.by == "operator"
 	if n := int64(w.c.LogEnded); plain && n > 1 && w.counts.plain.Add(1)%n != 1 {
 		return
 	}
 	w.c.Log.LogAttrs(context.Background(), slog.LevelInfo, "ended",
-		slog.String("kind", string(w.kind)), slog.String("id", p.Ref.ID.String()), slog.String("client", p.Ref.Client.String()),
+		slog.String("kind", string(p.Noun)), slog.String("id", p.Ref.ID.String()), slog.String("client", p.Ref.Client.String()),
 		slog.String("connection", p.Connection), slog.String("method", p.Method), slog.String("status", p.Status),
 		slog.String("reason", string(*p.FailureReason)), slog.String("resolution", string(p.Resolution.State)),
 		slog.Int64("minor", p.Amount.Minor), slog.String("currency", p.Amount.Currency),
@@ -186,11 +188,13 @@ func (b *Recording[R]) tellMove(m move) {
 		slog.Float64("seconds", p.UpdatedAt.Sub(p.CreatedAt).Seconds()), slog.Bool("late", late), slog.String("by", m.by))
 }
 
-func (b *Recording[R]) connectionOf(client, subject till.ID) string {
+// placeOf returns what a subject of the batch is called, and its connection; "" if it is of none.
+func (b *Recording[R]) placeOf(client, subject till.ID) (noun till.Noun, connection string) {
 	if row, found := b.Rows[store.Ref{Client: client, ID: subject}]; found {
-		return row.Subject().Connection
+		s := row.Subject()
+		return s.Noun, s.Connection
 	}
-	return ""
+	return till.Noun(b.worker.kind), ""
 }
 
 // trace records the spans of a batch that is committed: one for each answer, and the root

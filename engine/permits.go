@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
 )
 
 // claimPermits is what one claim may do, read under the locks of rows that all instances
@@ -15,9 +16,9 @@ type claimPermits struct {
 	worker     *Worker
 	now        till.Time
 	takenSlots []string                  // connections of the slots taken
-	breakers   map[string]*store.Breaker // of connections that are not passing
-	budgets    map[store.Operation]*store.Budget
-	tokensLeft map[store.Operation]int64
+	breakers   map[string]*admin.Breaker // of connections that are not passing
+	budgets    map[admin.Operation]*admin.Budget
+	tokensLeft map[admin.Operation]int64
 	probesLeft map[string]int // sends left for probing
 	waits      map[string]time.Duration
 	slotWaits  map[string]*slotWait // lanes with a step that found no slot
@@ -28,12 +29,12 @@ type claimPermits struct {
 func (w *Worker) claimPermits(ctx context.Context, tx *store.Tx, lanes []string) (*claimPermits, error) {
 	p := &claimPermits{
 		worker: w, now: tx.Now(),
-		tokensLeft: map[store.Operation]int64{}, probesLeft: map[string]int{}, waits: map[string]time.Duration{}, slotWaits: map[string]*slotWait{},
+		tokensLeft: map[admin.Operation]int64{}, probesLeft: map[string]int{}, waits: map[string]time.Duration{}, slotWaits: map[string]*slotWait{},
 	}
 	var ill []string
-	var limited []store.Operation
+	var limited []admin.Operation
 	for _, name := range w.concerned(lanes) {
-		if v := w.health.view(name); v != nil && v.state == store.Probing {
+		if v := w.health.view(name); v != nil && v.state == admin.Probing {
 			ill = append(ill, name)
 		}
 		for _, action := range []Action{Check, Submit} {
@@ -49,12 +50,12 @@ func (w *Worker) claimPermits(ctx context.Context, tx *store.Tx, lanes []string)
 		}
 	}
 	for name, b := range p.breakers {
-		if b.State == store.Probing && leaseLive(b, p.now) {
+		if b.State == admin.Probing && leaseLive(b, p.now) {
 			p.probesLeft[name] = b.ProbesLeft
 		}
 	}
 	if len(limited) > 0 {
-		if p.budgets, err = tx.LockBudgets(ctx, limited); err != nil {
+		if p.budgets, err = admin.LockBudgets(ctx, tx, limited); err != nil {
 			return nil, err
 		}
 	}
@@ -155,9 +156,9 @@ func (p *claimPermits) save(ctx context.Context, tx *store.Tx, tasks []*Task) er
 	for name, n := range used {
 		b := *p.breakers[name]
 		b.ProbesLeft -= n
-		if _, err := tx.SwapBreaker(ctx, &b); err != nil { // the breaker is locked
+		if _, err := admin.SwapBreaker(ctx, tx, &b); err != nil { // the breaker is locked
 			return err
 		}
 	}
-	return tx.SaveBudgets(ctx, p.budgets)
+	return admin.SaveBudgets(ctx, tx, p.budgets)
 }

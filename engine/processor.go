@@ -52,10 +52,64 @@ type Config struct {
 	// LogEnded is how many payments and payouts that end as planned share one line of the
 	// log; 0 means that each has one. Troubled ones always have one.
 	LogEnded int
+	Refunds  Refunds       // where refunds go; of payouts
 	Journal  Journal       // nil: creates are in the database only
 	Meter    *meter.Meter  // nil: nothing is counted
 	Tracer   *trace.Tracer // nil: nothing is traced
 	Log      *slog.Logger  // nil: nothing is logged
+}
+
+// Refunds says what refunds depend on besides connections and routes.
+type Refunds struct {
+	// Origins are the connections that collect, on this instance. A refund goes back the way
+	// its payment came, so an instance without that connection makes none.
+	Origins map[string]Origin
+	// Retired are connections that collected and are gone for good: a refund of their payments
+	// takes the route of payouts.
+	Retired map[string]bool
+	// MaxAge is how old a payment may be; 0 means 90 days. Numbers are given to other people
+	// after some months without use.
+	MaxAge time.Duration
+}
+
+// Origin is the side of a connection that collects.
+type Origin struct {
+	Fingerprint  string
+	PayerUnknown bool // Traits.PayerUnknown
+	Refunds      RefundBy
+}
+
+// RefundBy says by which way the payments of a connection are given back.
+type RefundBy string
+
+// The ways. Without one, it is the operator's own call where that never moves more than the
+// payment, and a payout elsewhere.
+const (
+	RefundByOperator RefundBy = "operator" // by the operator's own call, where it has one
+	RefundByPayout   RefundBy = "payout"   // by a transfer
+	RefundNever      RefundBy = "off"
+)
+
+// OriginsOf returns the connections that collect. refunds is what the configuration says of
+// some of them.
+func OriginsOf(payments, payouts map[string]provider.Provider, refunds map[string]RefundBy) map[string]Origin {
+	out := make(map[string]Origin, len(payments))
+	for name, p := range payments {
+		out[name] = Origin{p.Fingerprint(), p.Traits().PayerUnknown, refundBy(refunds[name], payouts[name])}
+	}
+	return out
+}
+
+// refundBy returns what a connection does, given what the configuration says and its side that
+// pays out.
+func refundBy(configured RefundBy, payouts provider.Provider) RefundBy {
+	if configured != "" {
+		return configured
+	}
+	if _, ok := payouts.(provider.Refunder); ok && payouts.Traits().RefundsBounded {
+		return RefundByOperator
+	}
+	return RefundByPayout
 }
 
 // Limits bounds the calls to one connection. A zero field means what the operator's Traits
@@ -142,7 +196,35 @@ func (p *Processor[R]) load(ctx context.Context, tx *store.Tx, refs []store.Ref)
 	for ref, row := range rows {
 		jobs[ref] = p.Instruction(row)
 	}
-	return jobs, nil
+	return jobs, p.loadOriginals(ctx, tx, jobs)
+}
+
+// loadOriginals reads the payments of refunds that name them to the operator.
+func (p *Processor[R]) loadOriginals(ctx context.Context, tx *store.Tx, jobs map[store.Ref]*Instruction) error {
+	var refs []store.Ref
+	for ref, j := range jobs {
+		if j.Road == till.RoadRefund {
+			refs = append(refs, store.Ref{Client: ref.Client, ID: j.Request.PaymentID})
+		}
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	payments, err := tx.Payments(ctx, refs)
+	if err != nil {
+		return err
+	}
+	for ref, j := range jobs {
+		if of := payments[store.Ref{Client: ref.Client, ID: j.Request.PaymentID}]; of != nil && j.Road == till.RoadRefund {
+			j.Request.Refund = new(p.Original(&of.Payment))
+		}
+	}
+	return nil
+}
+
+// Original returns a payment as its operator knows it, to name it in a refund.
+func (w *Worker) Original(p *till.Payment) provider.Original {
+	return provider.Original{Reference: w.paymentKeys.Reference(p.ClientID, p.IdempotencyKey), Method: p.Method, Country: p.Country, Phone: knownPhone(p.Phone), Amount: p.Amount}
 }
 
 // extend moves the end of a row's window, because it is sent again.
@@ -154,11 +236,11 @@ func (p *Processor[R]) extend(ctx context.Context, tx *store.Tx, ref store.Ref, 
 func (p *Processor[R]) Instruction(row R) *Instruction {
 	s := row.Subject()
 	j := &Instruction{
-		Ref: s.Ref, Connection: s.Connection, Fingerprint: s.Fingerprint, ExpiresAt: s.ExpiresAt, Window: s.Window, Final: s.Final,
+		Ref: s.Ref, Noun: s.Noun, Connection: s.Connection, Fingerprint: s.Fingerprint, ExpiresAt: s.ExpiresAt, Window: s.Window, Final: s.Final, Road: s.Road,
 		Request: provider.Request{
 			Client: s.Ref.Client, ID: s.Ref.ID, Reference: p.Reference(s.Ref.Client, s.IdempotencyKey),
 			Method: s.Method, Country: s.Country, Phone: s.Phone, Amount: s.Amount,
-			Description: request.Description(s.Document), ExpiresAt: s.ExpiresAt,
+			Description: request.Description(s.Document), ExpiresAt: s.ExpiresAt, PaymentID: s.PaymentID,
 		},
 	}
 	if p.table.Lean != nil {

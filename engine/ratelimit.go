@@ -9,6 +9,7 @@ import (
 	"till"
 	"till/provider"
 	"till/store"
+	"till/store/admin"
 )
 
 // An operator's rate limit is one token bucket in the database. A claim takes tokens in its
@@ -37,7 +38,7 @@ func burstOf(r provider.Rate) int64 { return int64(max(1, r.Burst)) }
 
 // refill adds the tokens since the last refill, period by period: what is held during a
 // period leaves less room in the bucket.
-func refill(b *store.Budget, r provider.Rate, now till.Time) {
+func refill(b *admin.Budget, r provider.Rate, now till.Time) {
 	length := till.Time(prefetchPeriod.Microseconds())
 	span := int64(now / length)
 	if span < b.PrefetchPeriod { // the clock was set back: what is held counts from now
@@ -54,7 +55,7 @@ func refill(b *store.Budget, r provider.Rate, now till.Time) {
 }
 
 // fill adds the tokens of a time in which the held ones stayed the same.
-func fill(b *store.Budget, r provider.Rate, now till.Time) {
+func fill(b *admin.Budget, r provider.Rate, now till.Time) {
 	limit := max(0, burstOf(r)-b.Prefetched-b.PrefetchedBefore) * token
 	// A clock that was set back adds nothing and takes nothing.
 	passed, rate := max(0, int64(now-b.FilledAt)), int64(r.PerSecond)
@@ -68,7 +69,7 @@ func fill(b *store.Budget, r provider.Rate, now till.Time) {
 
 // timeToToken returns how long a claim that ran short waits: until half of the burst is
 // there, but not long.
-func timeToToken(b *store.Budget, r provider.Rate) time.Duration {
+func timeToToken(b *admin.Budget, r provider.Rate) time.Duration {
 	until := func(tokens int64) time.Duration {
 		return time.Duration(max(0, tokens-b.Tokens)/int64(r.PerSecond)+1) * time.Microsecond
 	}
@@ -78,7 +79,7 @@ func timeToToken(b *store.Budget, r provider.Rate) time.Duration {
 // prefetch takes tokens for use without a commit. It takes them only from the upper half of
 // the bucket, so that waiting steps go first. Instances never hold more than half of the
 // burst.
-func prefetch(b *store.Budget, r provider.Rate) int64 {
+func prefetch(b *admin.Budget, r provider.Rate) int64 {
 	half := burstOf(r) / 2
 	n := min((b.Tokens-half*token)/token, half-b.Prefetched-b.PrefetchedBefore, int64(r.PerSecond)/4+1)
 	if n <= 0 {
@@ -123,7 +124,7 @@ func (r *prefetchedTokens) put(end time.Time) {
 
 // refillPrefetched prefetches tokens for connections that creates used.
 func (w *Worker) refillPrefetched(ctx context.Context) time.Duration {
-	var wanted []store.Operation
+	var wanted []admin.Operation
 	for name, r := range w.prefetched {
 		r.mu.Lock()
 		if r.wanted {
@@ -139,7 +140,7 @@ func (w *Worker) refillPrefetched(ctx context.Context) time.Duration {
 	got := map[string]int64{}
 	err := w.c.Store.UpdateBackground(ctx, func(tx *store.Tx) error {
 		clear(got)
-		budgets, err := tx.LockBudgets(ctx, wanted)
+		budgets, err := admin.LockBudgets(ctx, tx, wanted)
 		if err != nil {
 			return err
 		}
@@ -148,7 +149,7 @@ func (w *Worker) refillPrefetched(ctx context.Context) time.Duration {
 			refill(b, rate, tx.Now())
 			got[o.Connection] = prefetch(b, rate)
 		}
-		return tx.SaveBudgets(ctx, budgets)
+		return admin.SaveBudgets(ctx, tx, budgets)
 	})
 	if err != nil { // also for an unknown commit: tokens may be lost, never doubled
 		if !errors.Is(err, store.ErrUnavailable) {

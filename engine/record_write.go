@@ -76,11 +76,14 @@ func (b *Recording[R]) ClearRetryable(row R) {
 
 // OpenCase opens a case for the row.
 func (b *Recording[R]) OpenCase(row R, kind string, why till.Reason) {
-	p := row.Subject()
-	at := b.Heads[p.Ref.Client].NextTime()
-	b.cases = append(b.cases, &store.Case{
-		ClientID: p.Ref.Client, ID: till.NewID(at), SubjectID: p.Ref.ID, Kind: kind, Why: why, OpenedAt: at,
-	})
+	b.OpenCaseOf(row.Subject().Ref, kind, why)
+}
+
+// OpenCaseOf opens a case for another subject of a client whose head is locked: the payment
+// that a row gives back.
+func (b *Recording[R]) OpenCaseOf(ref store.Ref, kind string, why till.Reason) {
+	at := b.Heads[ref.Client].NextTime()
+	b.cases = append(b.cases, &store.Case{ClientID: ref.Client, ID: till.NewID(at), SubjectID: ref.ID, Kind: kind, Why: why, OpenedAt: at})
 }
 
 // ReopenCase is OpenCase for what is seen repeatedly. The first time it opens the case.
@@ -183,7 +186,7 @@ func (b *Recording[R]) Wallet(ctx context.Context, client till.ID, currency stri
 func (b *Recording[R]) AddTransaction(t *ledger.Transaction, e *ledger.Entry) {
 	b.transactions = append(b.transactions, t)
 	b.counts.AddTransaction(t.ClientID, t.CreatedAt, t.Type, t.Amount.Currency)
-	if id := cmp.Or(t.PaymentID, t.PayoutID); !id.IsZero() {
+	if id := cmp.Or(t.PayoutID, t.PaymentID); !id.IsZero() { // a refund's line has both
 		p := b.Rows[store.Ref{Client: t.ClientID, ID: id}].Subject()
 		b.counts.AddMoney(t.ClientID, t.CreatedAt, t.Type, t.Amount, p.Method, p.CreatedAt)
 	}

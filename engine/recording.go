@@ -72,17 +72,24 @@ func (b *Recording[R]) Mismatch(row R, a *Answer) till.Reason {
 	p, r := row.Subject(), a.Result
 	switch {
 	case r.Amount.Currency != "" && r.Amount.Currency != p.Amount.Currency:
-		return till.Because(till.ReasonOtherCurrency, amountOf(r.Amount), amountOf(p.Amount))
+		return till.Because(till.ReasonOtherCurrency, AmountOf(r.Amount), AmountOf(p.Amount))
 	case r.Amount.Currency != "" && r.Amount.Minor != p.Amount.Minor:
-		return till.Because(till.ReasonOtherAmount, amountOf(r.Amount), amountOf(p.Amount))
+		return till.Because(till.ReasonOtherAmount, AmountOf(r.Amount), AmountOf(p.Amount))
 	case r.Reference != "" && r.Reference != a.Reference.String():
 		return till.Because(till.ReasonOtherReference)
 	}
 	return till.Reason{}
 }
 
-// amountOf returns an amount as reasons have it.
-func amountOf(m till.Money) string { return m.Value() + " " + m.Currency }
+// AmountOf returns an amount as reasons have it.
+func AmountOf(m till.Money) string { return m.Value() + " " + m.Currency }
+
+// WhyRefundedAndReversed is the reason of a case about a payment that the operator took back
+// and that was refunded, or is being.
+func WhyRefundedAndReversed(s till.RefundSums, payment till.Money) till.Reason {
+	back := till.Money{Minor: s.Refunding + s.Refunded + s.Late, Currency: payment.Currency}
+	return till.Because(till.ReasonRefundedReversed, AmountOf(payment), AmountOf(back))
+}
 
 // MarkProcessing notes that the operator holds the request.
 func (b *Recording[R]) MarkProcessing(row R) { b.Move(row, string(till.Processing)) }
@@ -140,7 +147,7 @@ func (b *Recording[R]) MarkLate(row R) {
 // next step is known.
 func (b *Recording[R]) addMoveEvent(row R, word string, sequence int64) {
 	b.markChanged(row)
-	b.events = append(b.events, eventOf(row.Subject(), till.EventKind(b.table.Name()+"."+word), sequence))
+	b.events = append(b.events, eventOf(row.Subject(), till.EventKind(string(row.Subject().Noun)+"."+word), sequence))
 }
 
 // eventOf returns the event with a row's state as it is now.
@@ -173,18 +180,18 @@ func (b *Recording[R]) schedule(row R, a *Answer, t provider.Traits, was store.S
 		// An instance without the connection does not know its traits. One that has it
 		// finds the step due.
 		beginLate(s, t, now)
-		if len(t.LateReads) == 0 && b.worker.Has(p.Connection) {
+		if len(t.LateReads) == 0 && b.worker.has(p.Connection) {
 			b.deleteStep(row)
 		}
 	case p.Final:
-		if a.Action != Resolve && b.worker.Has(p.Connection) && nextLateRead(s, a, t, now) {
+		if a.Action != Resolve && b.worker.has(p.Connection) && nextLateRead(s, a, t, now) {
 			b.deleteStep(row)
 		}
-	case a.Action == Resolve || !b.worker.Has(p.Connection):
+	case a.Action == Resolve || !b.worker.has(p.Connection):
 	case a.Action == Hold:
 		b.hold(row, a, s, now)
 	default:
-		Reschedule(s, a, p.ExpiresAt, t, now)
+		reschedule(s, a, p.ExpiresAt, t, now)
 		if s.Acked && s.HeldAt != 0 {
 			b.closeHeldCase(row, s, now, till.Because(till.ReasonOperatorHasIt))
 		}

@@ -103,7 +103,7 @@ func (p *Processor[R]) ResolveAll(ctx context.Context, items []*ResolveItem) err
 		subject := row.Subject()
 		switch success := subject.Status == string(till.Success); {
 		case success && !s.Success:
-			s.Err = till.Errorf(till.CodeValidationFailed, "the %s has succeeded and stays so", p.table.Name())
+			s.Err = till.Errorf(till.CodeValidationFailed, "the %s has succeeded and stays so", subject.Noun)
 		case decided(subject, s.Success):
 		default:
 			a := p.answerFromPerson(subject, s.Resolution)

@@ -22,9 +22,9 @@ func ByMode(route func(mode till.Mode, method, country, currency string) string)
 	}
 }
 
-// routed returns the routes to connections that are configured here and serve the market.
+// Routed returns the routes to connections that are configured here and serve the market.
 // If there are none, waiting will not help.
-func (w *Worker) routed(client *till.Client, method, country, currency string) (out []string) {
+func (w *Worker) Routed(client *till.Client, method, country, currency string) (out []string) {
 	for _, name := range w.c.Routes(client, method, country, currency) {
 		if provider.Serves(w.c.Connections[name], method, country, currency) {
 			out = append(out, name)
@@ -52,7 +52,7 @@ func (o *Offer) Any() bool { return slices.Contains(o.Served, true) }
 func (w *Worker) Offer(client *till.Client, m *till.Method) Offer {
 	o := Offer{Served: make([]bool, len(m.Markets)), Status: Closed}
 	for i, k := range m.Markets {
-		for _, name := range w.routed(client, m.Code, k.Country, k.Currency) {
+		for _, name := range w.Routed(client, m.Code, k.Country, k.Currency) {
 			s := w.Status(name)
 			if o.Window == 0 || s == Operational && o.Status != Operational || s == Degraded && o.Status == Closed {
 				o.Status, o.Window, o.Since = s, w.c.Connections[name].Traits().ApprovalWindow, w.troubleSince(name)

@@ -9,6 +9,7 @@ import (
 	"till/ledger"
 	"till/provider"
 	"till/store"
+	"till/store/matching"
 )
 
 // A stray is money that names us and matched no row when it was reported. If its payment
@@ -18,7 +19,7 @@ import (
 // strays holds the strays that the successes of a batch may belong to.
 type strays struct {
 	any    bool // there are open strays at all
-	of     map[store.Ref][]*store.Stray
+	of     map[store.Ref][]*matching.Stray
 	closed map[till.ID]bool // by this batch
 }
 
@@ -31,7 +32,7 @@ func (b *Recording[R]) findStrays(ctx context.Context) error {
 	if !b.strays.any {
 		return nil
 	}
-	var keys []store.StrayKey
+	var keys []matching.StrayKey
 	var refs []store.Ref
 	for _, a := range b.answers {
 		row, ok := b.Rows[a.Ref]
@@ -39,18 +40,18 @@ func (b *Recording[R]) findStrays(ctx context.Context) error {
 			continue
 		}
 		p := row.Subject()
-		k := store.StrayKey{Connection: p.Connection, Reference: b.worker.keys.Reference(p.Ref.Client, p.IdempotencyKey), Subject: p.Ref.ID}
+		k := matching.StrayKey{Connection: p.Connection, Reference: b.worker.keys.Reference(p.Ref.Client, p.IdempotencyKey), Subject: p.Ref.ID}
 		if !p.Aggregated() { // of an aggregator's receipt nobody knows who issued it
 			k.Receipt = a.Result.Receipt
 		}
 		keys = append(keys, k)
 		refs = append(refs, a.Ref)
 	}
-	found, err := b.Tx.StandingStrays(ctx, keys)
+	found, err := matching.StandingStrays(ctx, b.Tx, keys)
 	if err != nil {
 		return err
 	}
-	b.strays.of, b.strays.closed = make(map[store.Ref][]*store.Stray, len(found)), make(map[till.ID]bool)
+	b.strays.of, b.strays.closed = make(map[store.Ref][]*matching.Stray, len(found)), make(map[till.ID]bool)
 	for i, some := range found {
 		b.strays.of[refs[i]] = append(b.strays.of[refs[i]], some...)
 	}
@@ -61,9 +62,9 @@ func (b *Recording[R]) findStrays(ctx context.Context) error {
 // back what a person gave to any client for one of them.
 func (b *Recording[R]) CloseStrays(ctx context.Context, row R) error {
 	p := row.Subject()
-	way := store.StrayIn
+	way := matching.StrayIn
 	if b.table.Kind == till.SubjectPayout {
-		way = store.StrayOut
+		way = matching.StrayOut
 	}
 	for _, s := range b.strays.of[p.Ref] {
 		// One stray may be found by several of its identifiers.
@@ -72,16 +73,16 @@ func (b *Recording[R]) CloseStrays(ctx context.Context, row R) error {
 		}
 		b.strays.closed[s.ID] = true
 		before := s.Why
-		if before == store.StrayAttributed {
+		if before == matching.StrayAttributed {
 			var err error
 			if s.TakenBack, err = b.takeBack(ctx, s, p); err != nil {
 				return fmt.Errorf("take back stray %s: %w", s.ID, err)
 			}
 		}
 		at := b.Heads[p.Ref.Client].NextTime()
-		s.Why, s.ClosedAt, s.ClosedBy, s.Owner, s.Settled = store.StrayCredited, at, "engine", p.Ref.Client, p.Ref.ID
+		s.Why, s.ClosedAt, s.ClosedBy, s.Owner, s.Settled = matching.StrayCredited, at, "engine", p.Ref.Client, p.Ref.ID
 		s.Direction = way
-		if err := b.Tx.CloseStrays(ctx, before, []*store.Stray{s}); err != nil {
+		if err := matching.CloseStrays(ctx, b.Tx, before, []*matching.Stray{s}); err != nil {
 			return err
 		}
 		b.AddAudit(p.Ref.Client, p.Ref.ID, at, "engine", "stray.credited", "it is the money of stray "+s.ID.String())
@@ -92,7 +93,7 @@ func (b *Recording[R]) CloseStrays(ctx context.Context, row R) error {
 
 // takeBack takes an attribution back by the opposite adjustment, once for each stray. What
 // the client has spent of it is owed. It reports whether there was an attribution.
-func (b *Recording[R]) takeBack(ctx context.Context, s *store.Stray, p store.Subject) (bool, error) {
+func (b *Recording[R]) takeBack(ctx context.Context, s *matching.Stray, p store.Subject) (bool, error) {
 	made, err := b.Tx.Adjustment(ctx, store.Ref{Client: s.Given, ID: s.ID}) // it never changes
 	if err != nil || made == nil {
 		return false, err

@@ -6,6 +6,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
 )
 
 // Subject is a payment's or a payout's row.
@@ -103,17 +104,22 @@ var PayoutTable = Table[*store.PayoutRow]{
 
 // The kinds of cases that payments and payouts open.
 const (
-	CaseOverdue       = "overdue"        // its window is over and the operator has not decided
-	CaseUnknownStatus = "unknown_status" // the operator answers with a status that we do not know
-	CaseMismatch      = "mismatch"       // money moved, but not the requested amount
-	CaseContradiction = "contradiction"  // the operator contradicts its earlier answer
-	CaseLateMoney     = "late_money"     // money moved after the row had ended without success
-	CaseReversed      = "reversed"       // the operator took back money that had moved
-	CaseReceiptReused = "receipt_reused" // one receipt for two rows
-	CaseHandleReused  = "handle_reused"  // the operator's id of one request, reported for another
-	CaseWalletFull    = "wallet_full"    // the wallet cannot hold the money
-	CaseQuarantined   = "quarantined"    // a fault of ours: it cannot be acted on, or its answer not recorded
-	CaseHeld          = "held"           // payouts are held, or it may be the retry of one that was lost with a restored database
+	CaseOverdue             = "overdue"               // its window is over and the operator has not decided
+	CaseUnknownStatus       = "unknown_status"        // the operator answers with a status that we do not know
+	CaseMismatch            = "mismatch"              // money moved, but not the requested amount
+	CaseContradiction       = "contradiction"         // the operator contradicts its earlier answer
+	CaseLateMoney           = "late_money"            // money moved after the row had ended without success
+	CaseReversed            = "reversed"              // the operator took back money that had moved
+	CaseReceiptReused       = "receipt_reused"        // one receipt for two rows
+	CaseHandleReused        = "handle_reused"         // the operator's id of one request, reported for another
+	CaseWalletFull          = "wallet_full"           // the wallet cannot hold the money
+	CaseQuarantined         = "quarantined"           // a fault of ours: it cannot be acted on, or its answer not recorded
+	CaseRefundedBeyond      = "refunded_beyond"       // more went back of a payment than was paid
+	CaseRefundedElsewhere   = "refunded_elsewhere"    // the operator says that somebody else gave the payment back
+	CaseRefundedAndReversed = "refunded_and_reversed" // a payment was refunded, and the operator took it back
+	CasePaidTwice           = "paid_twice"            // another payment of the same checkout was credited before
+
+	CaseHeld = "held" // payouts are held, or it may be the retry of one that was lost with a restored database
 )
 
 // closedByEnd are the kinds of cases that close when their row ends.
@@ -132,8 +138,8 @@ func operation(kind till.SubjectKind, action Action) string {
 	return store.OpCheck
 }
 
-func (w *Worker) operation(connection string, action Action) store.Operation {
-	return store.Operation{Connection: connection, Name: operation(w.kind, action)}
+func (w *Worker) operation(connection string, action Action) admin.Operation {
+	return admin.Operation{Connection: connection, Name: operation(w.kind, action)}
 }
 
 // kindName is the worker's kind as a log key, which slog takes as a string only.
@@ -161,8 +167,8 @@ func (w *Worker) breaker(connection string) string {
 
 // ownHealth returns the results of this worker's kind of calls, under the names of its
 // breakers and of the operations that breakers are evaluated by.
-func (w *Worker) ownHealth(rows []store.HealthRow) []store.HealthRow {
-	var out []store.HealthRow
+func (w *Worker) ownHealth(rows []admin.HealthRow) []admin.HealthRow {
+	var out []admin.HealthRow
 	for _, r := range rows {
 		for _, action := range []Action{Submit, Check} {
 			if r.Name == operation(w.kind, action) {
@@ -176,16 +182,16 @@ func (w *Worker) ownHealth(rows []store.HealthRow) []store.HealthRow {
 }
 
 // lockBreakers locks and returns the breakers of connections, by connection.
-func (w *Worker) lockBreakers(ctx context.Context, tx *store.Tx, connections []string) (map[string]*store.Breaker, error) {
+func (w *Worker) lockBreakers(ctx context.Context, tx *store.Tx, connections []string) (map[string]*admin.Breaker, error) {
 	names := make([]string, len(connections))
 	for i, c := range connections {
 		names[i] = w.breaker(c)
 	}
-	found, err := tx.LockBreakers(ctx, names)
+	found, err := admin.LockBreakers(ctx, tx, names)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string]*store.Breaker, len(found))
+	out := make(map[string]*admin.Breaker, len(found))
 	for i, c := range connections {
 		if b := found[names[i]]; b != nil {
 			out[c] = b

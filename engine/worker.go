@@ -13,6 +13,7 @@ import (
 	"till/internal/loop"
 	"till/provider"
 	"till/store"
+	"till/store/admin"
 )
 
 // subjects is what a Worker works for: a Processor.
@@ -32,6 +33,8 @@ type Worker struct {
 	keys     Keys
 	subjects subjects
 
+	paymentKeys Keys // of the payments that refunds name
+
 	slots         slots
 	createPermits chan struct{} // the share of slots that creates may take at once
 	waker         *loop.Waker
@@ -42,7 +45,7 @@ type Worker struct {
 	recent        recentSends
 
 	health     *health
-	rates      map[store.Operation]provider.Rate
+	rates      map[admin.Operation]provider.Rate
 	prefetched map[string]*prefetchedTokens // of connections with a rate limit for sends
 
 	counts *counts
@@ -82,12 +85,13 @@ func newWorker(c Config, kind till.SubjectKind, subjects subjects) *Worker {
 		c:             c,
 		kind:          kind,
 		keys:          newKeys(kind, c.Secret, c.Ring),
+		paymentKeys:   newKeys(till.SubjectPayment, c.Secret, c.Ring),
 		subjects:      subjects,
 		slots:         slots{size: c.Slots, connections: len(c.Connections), by: map[string]int{}, most: map[string]int{}, back: map[string]int64{}},
 		createPermits: make(chan struct{}, max(1, c.Slots/2)),
 		waker:         loop.NewWaker(),
 		health:        newHealth(c.Connections, kind),
-		rates:         map[store.Operation]provider.Rate{},
+		rates:         map[admin.Operation]provider.Rate{},
 		prefetched:    map[string]*prefetchedTokens{},
 		waits:         map[string]laneWait{},
 		crowds:        map[string]*crowd{},
@@ -139,11 +143,11 @@ func (w *Worker) Reference(client till.ID, idempotencyKey string) till.ID {
 // ParseCallbackToken returns the payment or payout that a callback's token names, if the
 // token is ours.
 func (w *Worker) ParseCallbackToken(connection, token string) (store.Ref, bool) {
-	return w.keys.ParseCallbackToken(connection, token)
+	return w.keys.parseCallbackToken(connection, token)
 }
 
-// Has reports whether a connection is configured here.
-func (w *Worker) Has(connection string) bool { return w.c.Connections[connection] != nil }
+// has reports whether a connection is configured here.
+func (w *Worker) has(connection string) bool { return w.c.Connections[connection] != nil }
 
 // forever is longer than any real duration.
 const forever = 100 * 365 * 24 * time.Hour

@@ -122,6 +122,40 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 
 // Whatever part of the end is missing, what came before it is read, and nothing that was
 // not written. Whatever byte is altered, it is noticed, and all other records are read.
+// A refund is read with its payment, the road it was made for and its reason. A release from
+// before refunds, which knows two kinds, understands no record of one.
+func TestARefundIsReadAgain(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "journal")
+	w, _ := newWriter(t, Config{Folder: dir, Sync: true})
+	want := entries(0, 2)
+	for i, road := range []till.Road{till.RoadTransfer, till.RoadRefund} {
+		r := &want[i].Row
+		r.Noun, r.PaymentID, r.Road, r.Reason = till.NounRefund, till.NewID(installed), road, "duplicate"
+		text, err := encode(till.SubjectPayout, &want[i])
+		if err != nil || !bytes.Contains(text, []byte(`"kind":"refund"`)) {
+			t.Errorf("the record is %s, %v", text, err)
+		}
+		without := bytes.Replace(text, []byte(r.PaymentID.String()), nil, 1)
+		if _, err := decode(without); !errors.Is(err, errRecord) {
+			t.Errorf("a refund of no payment is read: %v", err)
+		}
+	}
+	if err := w.Committing(till.SubjectPayout, want); err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := read(t, dir)
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%d records, %v", len(got), err)
+	}
+	for i, r := range got {
+		p := r.Payout()
+		if r.Kind != till.SubjectPayout || !p.IsRefund() || p.PaymentID != want[i].Row.PaymentID || p.Road != want[i].Row.Road || p.Reason != "duplicate" {
+			t.Errorf("it is %+v, was %+v", p.Payout, want[i].Row)
+		}
+	}
+}
+
 func TestTornAndAlteredSegments(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -42,17 +42,30 @@ type recordJSON struct {
 	CreatedAt   int64            `json:"created"` // microseconds, as the others
 	ExpiresAt   int64            `json:"expires"`
 	Window      int64            `json:"window"`
+
+	// Of a refund, whose kind is "refund": a release from before refunds does not understand
+	// the record, and so makes no payout of it.
+	PaymentID string    `json:"payment,omitempty"`
+	Road      till.Road `json:"road,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
 }
+
+// kindRefund is the kind of a record of a refund, which is a payout that names a payment.
+const kindRefund = till.SubjectKind(till.NounRefund)
 
 // encode returns the text that is sealed.
 func encode(kind till.SubjectKind, m *engine.JournalEntry) ([]byte, error) {
 	r := &m.Row
-	return json.Marshal(recordJSON{
+	j := recordJSON{
 		Kind: kind, Client: r.Ref.Client.String(), ClientName: m.Client.Name, Mode: m.Client.Mode, ID: r.Ref.ID.String(), Key: r.IdempotencyKey,
 		BodyHash: r.BodyHash[:], BodyVersion: r.BodyVersion, Method: r.Method, Country: r.Country, Minor: r.Amount.Minor, Currency: r.Amount.Currency, Fee: r.Fee,
 		Phone: r.Phone, Reference: r.Reference, Document: r.Document, Connection: r.Connection, Fingerprint: r.Fingerprint,
 		CreatedAt: int64(r.CreatedAt), ExpiresAt: int64(r.ExpiresAt), Window: r.Window.Microseconds(),
-	})
+	}
+	if r.Noun == till.NounRefund {
+		j.Kind, j.PaymentID, j.Road, j.Reason = kindRefund, r.PaymentID.String(), r.Road, r.Reason
+	}
+	return json.Marshal(j)
 }
 
 // errRecord means that a record opens and says nothing sensible: a later release may
@@ -67,6 +80,13 @@ func decode(text []byte) (*Record, error) {
 	client, clientErr := till.ParseID(j.Client)
 	id, idErr := till.ParseID(j.ID)
 	_, keyErr := till.ParseID(j.Key)
+	var payment till.ID
+	if j.Kind == kindRefund {
+		if payment, _ = till.ParseID(j.PaymentID); payment.IsZero() {
+			return nil, errRecord
+		}
+		j.Kind = till.SubjectPayout
+	}
 	if errors.Join(clientErr, idErr, keyErr) != nil || len(j.BodyHash) != 32 || j.Kind != till.SubjectPayment && j.Kind != till.SubjectPayout {
 		return nil, errRecord
 	}
@@ -75,6 +95,7 @@ func decode(text []byte) (*Record, error) {
 		Method: j.Method, Country: j.Country, Amount: till.Money{Minor: j.Minor, Currency: j.Currency}, Fee: j.Fee,
 		Phone: j.Phone, Reference: j.Reference, Document: j.Document, Connection: j.Connection, Fingerprint: j.Fingerprint,
 		CreatedAt: till.Time(j.CreatedAt), ExpiresAt: till.Time(j.ExpiresAt), Window: time.Duration(j.Window) * time.Microsecond,
+		PaymentID: payment, Road: j.Road, Reason: j.Reason,
 	}}
 	return r, nil
 }
@@ -93,7 +114,7 @@ func (r *Record) Payment() *store.PaymentRow {
 	}
 }
 
-// Payout returns the row of a payout as it was created.
+// Payout returns the row of a payout or refund as it was created.
 func (r *Record) Payout() *store.PayoutRow {
 	s := &r.Row
 	return &store.PayoutRow{
@@ -101,7 +122,7 @@ func (r *Record) Payout() *store.PayoutRow {
 			ClientID: s.Ref.Client, ID: s.Ref.ID, IdempotencyKey: s.IdempotencyKey, Status: till.PayoutPending, Method: s.Method, Country: s.Country,
 			Amount: s.Amount, Fee: s.Fee, Phone: s.Phone, Reference: s.Reference, Document: s.Document, SendWindow: s.Window,
 			Connection: s.Connection, Fingerprint: s.Fingerprint, Resolution: till.Resolution{State: till.Waiting},
-			CreatedAt: s.CreatedAt, UpdatedAt: s.CreatedAt, ExpiresAt: s.ExpiresAt,
+			CreatedAt: s.CreatedAt, UpdatedAt: s.CreatedAt, ExpiresAt: s.ExpiresAt, PaymentID: s.PaymentID, Road: s.Road, Reason: s.Reason,
 		},
 		BodyHash: s.BodyHash, BodyVersion: s.BodyVersion,
 	}

@@ -50,7 +50,7 @@ const (
 // TransactionTypes lists every type that a wallet's statement can show.
 var TransactionTypes = []string{
 	"collection", "late_collection", "collection_reversal", "payout",
-	"payout_reversal", "late_payout", "fee", "adjustment",
+	"payout_reversal", "late_payout", "refund", "late_refund", "fee", "adjustment",
 }
 
 // Entry is one money decision.
@@ -62,8 +62,8 @@ type Entry struct {
 	Postings  []Posting
 	CreatedAt till.Time
 
-	PaymentID         till.ID // zero where it is about no payment
-	PayoutID          till.ID // zero where it is about no payout
+	PaymentID         till.ID // zero where it is about no payment; of a refund too
+	PayoutID          till.ID // zero where it is about no payout or refund
 	Reference         string  // the client's
 	ProviderReference string
 	Connection        string
@@ -100,7 +100,7 @@ func (e *Entry) Check() error {
 	return nil
 }
 
-// Subject returns the payment or payout that the entry is about.
+// Subject returns the payment, payout or refund that the entry is about.
 func (e *Entry) Subject() till.ID {
 	if !e.PayoutID.IsZero() {
 		return e.PayoutID

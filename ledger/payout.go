@@ -2,10 +2,12 @@ package ledger
 
 import "till"
 
-// The kinds of entries of payouts.
+// The kinds of entries of payouts, and of those that are refunds.
 const (
 	Payout     EntryKind = "payout"
 	LatePayout EntryKind = "late_payout" // touches no wallet that has nothing
+	Refund     EntryKind = "refund"
+	LateRefund EntryKind = "late_refund" // as LatePayout
 )
 
 // Reserve holds an amount back for a payout on its way. It returns
@@ -35,7 +37,11 @@ func (w *Wallet) Release(amount int64, at till.Time) error {
 
 // PayOut returns the entry for a payout whose recipient has the money.
 func PayOut(p *till.Payout) Entry {
-	e := payoutEntry(p, Payout)
+	kind := Payout
+	if p.IsRefund() {
+		kind = Refund
+	}
+	e := payoutEntry(p, kind)
 	e.Postings = []Posting{
 		{Account{Kind: WalletAccount}, -p.Amount.Minor},
 		{Account{Kind: OperatorAccount, Connection: p.Connection}, p.Amount.Minor},
@@ -55,7 +61,11 @@ func TakePayoutFee(p *till.Payout) Entry {
 // what is available covers it, the rest is owed by the client. No fee is
 // taken: the client was notified that it failed.
 func PayOutLate(p *till.Payout, available int64) Entry {
-	e := payoutEntry(p, LatePayout)
+	kind := LatePayout
+	if p.IsRefund() {
+		kind = LateRefund
+	}
+	e := payoutEntry(p, kind)
 	e.Postings = []Posting{{Account{Kind: OperatorAccount, Connection: p.Connection}, p.Amount.Minor}}
 	e.debitOrOwe(p.Amount.Minor, available)
 	return e
@@ -64,7 +74,7 @@ func PayOutLate(p *till.Payout, available int64) Entry {
 func payoutEntry(p *till.Payout, kind EntryKind) Entry {
 	return Entry{
 		ClientID: p.ClientID, Kind: kind, Currency: p.Amount.Currency,
-		PayoutID: p.ID, Reference: p.Reference,
+		PaymentID: p.PaymentID, PayoutID: p.ID, Reference: p.Reference,
 		ProviderReference: p.ProviderReference, Connection: p.Connection,
 	}
 }

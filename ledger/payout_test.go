@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"errors"
+	"maps"
 	"testing"
 
 	"till"
@@ -60,6 +61,32 @@ func TestEntriesOfPayouts(t *testing.T) {
 				t.Errorf("it is about %+v", e)
 			}
 		})
+	}
+}
+
+// A refund moves the same money as a payout, under its own names, and its entries name the
+// payment too.
+func TestEntriesOfRefunds(t *testing.T) {
+	t.Parallel()
+	plain, p := newPayout(), newPayout()
+	p.PaymentID = till.ID{3}
+	for _, c := range []struct {
+		entry, of ledger.Entry
+		kind      string
+	}{
+		{ledger.PayOut(p), ledger.PayOut(plain), "refund"},
+		{ledger.TakePayoutFee(p), ledger.TakePayoutFee(plain), "fee"},
+		{ledger.PayOutLate(p, 5000), ledger.PayOutLate(plain, 5000), "late_refund"},
+		{ledger.PayOutLate(p, 1200), ledger.PayOutLate(plain, 1200), "late_refund"},
+		{ledger.PayOutLate(p, 0), ledger.PayOutLate(plain, 0), "late_refund"},
+	} {
+		e := c.entry
+		if err := e.Check(); err != nil || string(e.Kind) != c.kind || !maps.Equal(sums(&e), sums(&c.of)) {
+			t.Errorf("%s moves %v, a payout's %v; %v", e.Kind, sums(&e), sums(&c.of), err)
+		}
+		if e.Subject() != p.ID || e.PayoutID != p.ID || e.PaymentID != p.PaymentID {
+			t.Errorf("%s is about %+v", e.Kind, e)
+		}
 	}
 }
 

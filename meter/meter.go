@@ -35,6 +35,7 @@ type Meter struct {
 	dropped     prometheus.Counter
 	journal     [2]prometheus.Counter // as journalResults has them
 	panics      map[string]prometheus.Counter
+	unknown     map[string]prometheus.Counter // members of bodies, by mode
 	callbacks   map[[2]string]prometheus.Counter
 }
 
@@ -43,7 +44,7 @@ func New(c Config) *Meter {
 	m := &Meter{
 		registry: prometheus.NewRegistry(), counters: map[string]*prometheus.CounterVec{}, histograms: map[string]*prometheus.HistogramVec{},
 		connections: closed(c.Connections), methods: closed(c.Methods), gauges: newGauges(),
-		authRefused: map[string]prometheus.Counter{}, panics: map[string]prometheus.Counter{}, callbacks: map[[2]string]prometheus.Counter{},
+		authRefused: map[string]prometheus.Counter{}, panics: map[string]prometheus.Counter{}, unknown: map[string]prometheus.Counter{}, callbacks: map[[2]string]prometheus.Counter{},
 	}
 	for i := range Table {
 		t := &Table[i]
@@ -66,6 +67,9 @@ func New(c Config) *Meter {
 	}
 	for _, where := range panicPlaces {
 		m.panics[where] = m.newCounter("panics_total", where)
+	}
+	for _, mode := range modes {
+		m.unknown[mode] = m.newCounter("unknown_members_total", mode)
 	}
 	for _, connection := range m.connections {
 		for _, result := range callbacks {
@@ -125,6 +129,15 @@ func (m *Meter) AuthRefused(why string) {
 func (m *Meter) RateLimited() {
 	if m != nil {
 		m.rateLimited.Inc()
+	}
+}
+
+// UnknownMembers counts members of a body that nobody knows.
+func (m *Meter) UnknownMembers(mode string, n int) {
+	if m != nil {
+		if c := m.unknown[mode]; c != nil {
+			c.Add(float64(n))
+		}
 	}
 }
 

@@ -51,6 +51,7 @@ var (
 	callbacks    = []string{"woken", "stray", "network", "forged", "unreadable", "unavailable"}
 	deliveries   = []string{"delivered", "refused", "timeout", "unreachable", "gone", "guarded"}
 	panicPlaces  = []string{"request", "loop", "call", "step", "delivery"}
+	modes        = []string{"live", "test"}
 	certificates = []string{"acme", "file"}
 
 	journalResults = []string{"written", "missing"}
@@ -60,6 +61,7 @@ const (
 	byConnection = "connection: those of the configuration, `sandbox`, or `other`"
 	byOperation  = byConnection + "; operation: submit, check, payout_submit, payout_check"
 	byKind       = "kind: payment, payout"
+	byNoun       = "kind: payment, payout, refund"
 	byCurrency   = "currency: ISO 4217"
 	byMode       = "mode: live, test"
 )
@@ -75,6 +77,7 @@ var Table = []Metric{
 	{"exports_running", Gauge, "", "", "Statements that are being exported.", false},
 	{"auth_refused_total", Counter, "why", oneOf("why", authReasons), "Requests that were refused because of their key, or because of their address's failures.", false},
 	{"rate_limited_total", Counter, "", "", "Requests beyond a client's rate limit.", false},
+	{"unknown_members_total", Counter, "mode", byMode, "Members of requests' bodies that Till does not know: typing mistakes. Test clients get 422; of a live client they are ignored, and the header `Till-Warning` names them.", false},
 
 	{"batch_size", Size, "batch", oneOf("batch", batches), "Items in a group commit.", false},
 	{"batch_wait_seconds", Fast, "batch", oneOf("batch", batches), "How long the first item of a group commit waited.", false},
@@ -104,22 +107,26 @@ var Table = []Metric{
 	{"step_delay_seconds", Fast, "connection operation", byOperation, "From the time when a step was due to the time when it was begun.", false},
 	{"step_oldest_due_seconds", Gauge, "connection operation", byOperation, "For how long the oldest due step has waited.", false},
 
-	{"moves_total", Counter, "kind method status", byKind + "; method: those of the method table and of the configuration, or `other`; status: those of payments and payouts", "Changes of status, creations included.", false},
-	{"time_to_final_seconds", Life, "kind connection result", byKind + "; " + byConnection + "; result: success, other", "From creation to the final status.", false},
-	{"late_total", Counter, "kind connection", byKind + "; " + byConnection, "Money that moved after the end without success.", false},
-	{"reversed_total", Counter, "kind connection", byKind + "; " + byConnection, "Money that the operator took back.", false},
-	{"owed_total", Counter, "kind connection", byKind + "; " + byConnection, "Times that a client came to owe money.", false},
+	{"moves_total", Counter, "kind method status", byNoun + "; method: those of the method table and of the configuration, or `other`; status: those of payments and payouts", "Changes of status, creations included.", false},
+	{"time_to_final_seconds", Life, "kind connection result", byNoun + "; " + byConnection + "; result: success, other", "From creation to the final status.", false},
+	{"late_total", Counter, "kind connection", byNoun + "; " + byConnection, "Money that moved after the end without success.", false},
+	{"reversed_total", Counter, "kind connection", byNoun + "; " + byConnection, "Money that the operator took back.", false},
+	{"owed_total", Counter, "kind connection", byNoun + "; " + byConnection, "Times that a client came to owe money.", false},
 
 	{"webhook_attempts_total", Counter, "result", oneOf("result", deliveries), "Attempts to deliver events.", false},
 	{"webhook_attempt_seconds", Fast, "", "", "How long attempts took.", false},
 	{"webhook_first_attempt_delay_seconds", Fast, "", "", "From the commit of an event to its first attempt.", false},
 
-	{"open", Gauge, "kind connection", byKind + "; " + byConnection, "Payments and payouts that are not final.", true},
-	{"open_minor", Gauge, "kind mode currency", byKind + "; " + byMode + "; " + byCurrency, "Their sum, in minor units.", true},
+	{"open", Gauge, "kind connection", byNoun + "; " + byConnection, "Payments, payouts and refunds that are not final. A refund is not counted among the payouts, here and wherever `kind` has the value.", true},
+	{"open_minor", Gauge, "kind mode currency", byNoun + "; " + byMode + "; " + byCurrency, "Their sum, in minor units.", true},
 	{"steps_due", Gauge, "connection operation", byOperation, "Steps that are due and that nobody has begun.", true},
-	{"oldest_unknown_seconds", Gauge, "kind connection", byKind + "; " + byConnection, "**The first number to look at**: the age of the oldest that may have been sent and is not final.", true},
+	{"oldest_unknown_seconds", Gauge, "kind connection", byNoun + "; " + byConnection, "**The first number to look at**: the age of the oldest that may have been sent and is not final.", true},
+	{"refunding_minor", Gauge, "mode currency", byMode + "; " + byCurrency, "What is on its way back to customers: the sum of the open refunds, in minor units.", true},
+	{"refund_oldest_unknown_seconds", Gauge, "mode", byMode, "Age of the oldest refund that may have been sent and is not final.", true},
+	{"refunded_day_minor", Gauge, "mode currency", byMode + "; " + byCurrency, "What went back to customers within the last 24 hours, to the hour, in minor units.", true},
+	{"collected_week_minor", Gauge, "mode currency", byMode + "; " + byCurrency, "What was collected within the last 7 days, to the hour, in minor units.", true},
 	{"wallets_minor", Gauge, "mode currency", byMode + "; " + byCurrency, "What wallets hold, in minor units.", true},
-	{"reserved_minor", Gauge, "mode currency", byMode + "; " + byCurrency, "What of it is reserved for payouts.", true},
+	{"reserved_minor", Gauge, "mode currency", byMode + "; " + byCurrency, "What of it is reserved for payouts and refunds.", true},
 	{"owed_minor", Gauge, "mode currency", byMode + "; " + byCurrency, "What clients owe.", true},
 	{"suspense_minor", Gauge, "mode currency", byMode + "; " + byCurrency, "Money that came in and belongs to no wallet yet.", true},
 	{"suspense_oldest_seconds", Gauge, "mode currency", byMode + "; " + byCurrency, "Age of the oldest payment with money in suspense.", true},

@@ -10,6 +10,7 @@ import (
 	"till"
 	"till/provider"
 	"till/store"
+	"till/store/admin"
 )
 
 // companyPause is how long an operator is not asked again whose account it is after the
@@ -81,14 +82,14 @@ func (c *company) ask(ctx context.Context) error {
 	}
 	err = c.db.Update(ctx, func(tx *store.Tx) error {
 		// Two instances that ask for the first time must not both keep an answer.
-		if err := tx.LockInstallation(ctx); err != nil {
+		if err := admin.LockInstallation(ctx, tx); err != nil {
 			return err
 		}
 		fresh, err := compareCompany(ctx, tx, registeredAs(c.connection, c.kind), c.account, told, agreed)
 		if err != nil || !fresh {
 			return err
 		}
-		return tx.SetConnectionCompany(ctx, registeredAs(c.connection, c.kind), c.account, told)
+		return admin.SetConnectionCompany(ctx, tx, registeredAs(c.connection, c.kind), c.account, told)
 	})
 	if err == nil {
 		c.known.Store(true)
@@ -99,7 +100,7 @@ func (c *company) ask(ctx context.Context) error {
 // compareCompany compares the company that the operator reports with that of the connection,
 // which stays as long as the account's fingerprint does. fresh says that it is to be kept.
 func compareCompany(ctx context.Context, tx *store.Tx, name, account, told string, agreed bool) (fresh bool, err error) {
-	of, before, err := tx.ConnectionCompany(ctx, name)
+	of, before, err := admin.ConnectionCompany(ctx, tx, name)
 	switch {
 	case err != nil:
 		return false, err

@@ -10,6 +10,7 @@ import (
 	"till"
 	"till/provider"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 )
 
@@ -32,7 +33,7 @@ func TestOneFirstCompanyIsKept(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
 		err := s.Update(ctx, func(tx *store.Tx) error {
-			return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
+			return admin.InsertInstallation(ctx, tx, &admin.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +42,7 @@ func TestOneFirstCompanyIsKept(t *testing.T) {
 		other := newCompany(s, slog.New(slog.DiscardHandler), "pawapay", till.SubjectPayment, theirs)
 		asked := make(chan error, 1)
 		err = s.Update(ctx, func(tx *store.Tx) error { // as ask does
-			if err := tx.LockInstallation(ctx); err != nil {
+			if err := admin.LockInstallation(ctx, tx); err != nil {
 				return err
 			}
 			if _, err := compareCompany(ctx, tx, "pawapay", "plain", "Ours SARL", false); err != nil {
@@ -50,7 +51,7 @@ func TestOneFirstCompanyIsKept(t *testing.T) {
 			go func() { asked <- other.confirm(context.WithoutCancel(ctx)) }()
 			<-theirs.told
 			time.Sleep(200 * time.Millisecond) // the other one would read by now that there is none
-			return tx.SetConnectionCompany(ctx, "pawapay", "plain", "Ours SARL")
+			return admin.SetConnectionCompany(ctx, tx, "pawapay", "plain", "Ours SARL")
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +60,7 @@ func TestOneFirstCompanyIsKept(t *testing.T) {
 			t.Errorf("the second one is told %v, want %v", err, want)
 		}
 		storetest.View(t, s, func(ctx context.Context, tx *store.Tx) error {
-			_, kept, err := tx.ConnectionCompany(ctx, "pawapay")
+			_, kept, err := admin.ConnectionCompany(ctx, tx, "pawapay")
 			if kept != "Ours SARL" {
 				t.Errorf("kept is %q", kept)
 			}

@@ -10,6 +10,7 @@ import (
 	"till"
 	"till/books"
 	"till/store"
+	"till/store/admin"
 )
 
 // ConnectionStatus is how a connection does, for payments and payouts together.
@@ -19,7 +20,7 @@ type ConnectionStatus struct {
 	Configured  bool
 	Payments    bool
 	Payouts     bool
-	State       store.BreakerState
+	State       admin.BreakerState
 	RetryAt     till.Time              // when a stopped one is tried again
 	Operations  []books.OperationCalls // calls of the last minute, by name
 	CallbackURL string                 // "": the operator calls no address of its own, or it is not known
@@ -32,7 +33,7 @@ func ListConnections(ctx context.Context, s *store.Store, source *Source) ([]*Co
 	by := map[string]*ConnectionStatus{}
 	of := func(name string) *ConnectionStatus {
 		if by[name] == nil {
-			by[name] = &ConnectionStatus{Name: name, State: store.Passing}
+			by[name] = &ConnectionStatus{Name: name, State: admin.Passing}
 		}
 		return by[name]
 	}
@@ -66,7 +67,7 @@ func ListConnections(ctx context.Context, s *store.Store, source *Source) ([]*Co
 // add adds what the books know of a connection's payments or payouts.
 func (c *ConnectionStatus) add(o *books.OperatorStatus) {
 	c.Payouts, c.Payments = c.Payouts || o.Used && o.Payouts, c.Payments || o.Used && !o.Payouts
-	if o.State != store.Passing {
+	if o.State != admin.Passing {
 		c.State, c.RetryAt = o.State, o.RetryAt
 	}
 	c.Operations = append(c.Operations, o.Operations...)

@@ -11,6 +11,7 @@ import (
 	"till/provider"
 	"till/provider/sandbox"
 	"till/store"
+	"till/store/admin"
 )
 
 // Connections returns every connection by name.
@@ -75,7 +76,7 @@ func register(ctx context.Context, s *store.Store, name string, kind till.Subjec
 	}
 	return s.Update(ctx, func(tx *store.Tx) error {
 		if known != "" { // count only if the account changed
-			n, err := tx.OpenOnConnection(ctx, kind, name, fingerprint)
+			n, err := admin.OpenOnConnection(ctx, tx, kind, name, fingerprint)
 			if err != nil {
 				return err
 			}
@@ -84,6 +85,6 @@ func register(ctx context.Context, s *store.Store, name string, kind till.Subjec
 					"configure the old account under this name until they have ended, and the new one under another name", name, n, kind)
 			}
 		}
-		return tx.SetConnectionFingerprint(ctx, account, fingerprint)
+		return admin.SetConnectionFingerprint(ctx, tx, account, fingerprint)
 	})
 }

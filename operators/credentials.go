@@ -223,6 +223,9 @@ func (r *renewed) swap(p provider.Provider, c *company) {
 // company's.
 func (r *renewed) Submit(ctx context.Context, q provider.Request) (provider.Result, error) {
 	a := r.current.Load()
+	if err := a.mayRefund(q.Refund); err != nil {
+		return provider.Result{}, err
+	}
 	if err := a.company.confirm(ctx); err != nil {
 		r.note(err)
 		return provider.Result{}, fmt.Errorf("%w: %w", provider.ErrNotSent, err)
@@ -236,6 +239,9 @@ func (r *renewed) Submit(ctx context.Context, q provider.Request) (provider.Resu
 // another company's.
 func (r *renewed) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
 	a := r.current.Load()
+	if err := a.mayRefund(q.Refund); err != nil {
+		return provider.Result{}, err
+	}
 	result, err := a.Check(ctx, q)
 	if err == nil && result.Outcome == provider.NotFound {
 		if err = a.company.confirm(ctx); err != nil {
@@ -263,6 +269,21 @@ func (r *renewed) SendDelay(q provider.Request) time.Duration {
 		return d.SendDelay(q)
 	}
 	return 0
+}
+
+// CanRefund implements provider.Refunder: false if its provider is none.
+func (r *renewed) CanRefund(o provider.Original, amount till.Money) bool {
+	f, ok := r.get().(provider.Refunder)
+	return ok && f.CanRefund(o, amount)
+}
+
+// mayRefund returns nil unless a request gives a payment back by naming it, and the provider
+// does not do that: it would send a payout.
+func (a *withCompany) mayRefund(of *provider.Original) error {
+	if _, ok := a.Provider.(provider.Refunder); of != nil && !ok {
+		return fmt.Errorf("%w: the operator gives no payment back by naming it", provider.ErrNotSent)
+	}
+	return nil
 }
 
 // ReadClaim implements provider.ClaimReader.

@@ -150,6 +150,31 @@ func (o *Operators) HasRoute(client till.ID, kind till.SubjectKind, method strin
 	})
 }
 
+// Routes returns where payments or payouts go: to the sandbox for a test client; the configured
+// way for a live one, and never to the sandbox.
+func (o *Operators) Routes(kind till.SubjectKind) engine.Routes {
+	return func(client *till.Client, method, country, currency string) []string {
+		if client.Mode == till.Test {
+			return []string{till.SandboxConnection}
+		}
+		return o.Router.Find(client.ID, kind, method, country, currency)
+	}
+}
+
+// Refunds says where refunds go of payments on the connections that collect, given those that
+// pay out.
+func (o *Operators) Refunds(payments, payouts map[string]provider.Provider) engine.Refunds {
+	f, by := o.File.Refunds, map[string]engine.RefundBy{}
+	for _, c := range o.File.Connections {
+		by[c.Name] = engine.RefundBy(c.Refunds)
+	}
+	out := engine.Refunds{Origins: engine.OriginsOf(payments, payouts, by), Retired: map[string]bool{}, MaxAge: f.MaxAge()}
+	for _, name := range f.Retired {
+		out.Retired[name] = true
+	}
+	return out
+}
+
 // Limits returns the limits of connections in the configuration.
 func (o *Operators) Limits() map[string]engine.Limits {
 	out := map[string]engine.Limits{}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"till/config"
 	"till/internal/seal"
 	"till/secret"
 	"till/store"
@@ -29,12 +30,15 @@ func (s *Source) SecretPath() string {
 	return s.SecretFile
 }
 
-// Open reads the source's configuration and opens its connections on its database.
+// Open reads the source's configuration, if it names one, and opens its connections on its database.
 // It uses the servers' shared tokens: some operators accept only the newest token.
 func (s *Source) Open(ctx context.Context, db *store.Store) (*Operators, *seal.Ring, error) {
-	file, err := LoadConfig(s.Config, s.Adapters)
-	if err != nil {
-		return nil, nil, err
+	var file *config.File
+	if s.Config != "" {
+		var err error
+		if file, err = LoadConfig(s.Config, s.Adapters); err != nil {
+			return nil, nil, err
+		}
 	}
 	path := s.SecretPath()
 	if path == "" {

@@ -16,6 +16,7 @@ import (
 	"till/provider"
 	"till/provider/sandbox"
 	"till/store"
+	"till/store/admin"
 )
 
 // minded is a provider whose failures count.
@@ -101,9 +102,9 @@ func TestPayoutsAndPaymentsStandApart(t *testing.T) {
 			if err == nil && row.Status != till.Success {
 				t.Errorf("the payment is %s", row.Status)
 			}
-			breakers, err := tx.Breakers(ctx)
+			breakers, err := admin.Breakers(ctx, tx)
 			for name, b := range breakers {
-				if b.State != store.Passing && name != "sandbox payouts" {
+				if b.State != admin.Passing && name != "sandbox payouts" {
 					t.Errorf("the breaker %s is %s", name, b.State)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"till/ledger"
 	"till/provider"
 	"till/store"
+	"till/store/refunds"
 )
 
 // Disburser accepts payouts and records what becomes of them.
@@ -108,20 +109,26 @@ func (d *Disburser) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 	if err != nil {
 		return err
 	}
-	batch := &createBatch{heads: heads, used: map[*ledger.Wallet]bool{}}
+	originals, err := readOriginals(ctx, tx, calls)
+	if err != nil {
+		return err
+	}
+	batch := &createBatch{heads: heads, used: map[*ledger.Wallet]bool{}, originals: originals}
 	for i, call := range calls {
 		if row := taken[keys[i]]; row != nil {
 			call.AdoptExisting(row, engine.PayoutTable.AsCreated)
 			continue
 		}
 		p := call.Row
-		if len(held[p.ClientID]) > 0 {
-			call.Reject(till.Errorf(till.CodePayoutsHeld, "new payouts are held until a person releases them"))
-			continue
+		if p.IsRefund() {
+			if err := d.admitRefund(call, &batch.originals, tx.Now()); err != nil {
+				call.Reject(err)
+				continue
+			}
 		}
 		w := wallets[walletKey{p.ClientID, p.Amount.Currency}]
-		if w != nil && w.Broken {
-			call.Reject(till.Errorf(till.CodePayoutsHeld, "new payouts are held until a person has repaired the wallet"))
+		if err := mayReserve(p, w, len(held[p.ClientID]) > 0); err != nil {
+			call.Reject(err)
 			continue
 		}
 		d.stamp(call, heads[p.ClientID].NextTime(), tx.Now())
@@ -139,14 +146,29 @@ func (d *Disburser) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]
 	return batch.save(ctx, tx)
 }
 
+// mayReserve returns nil unless new payouts are held. A refund is told first that the wallet
+// lacks its money.
+func mayReserve(p *store.PayoutRow, w *ledger.Wallet, held bool) error {
+	switch {
+	case w != nil && w.Broken:
+		return till.Errorf(till.CodePayoutsHeld, "new payouts are held until a person has repaired the wallet")
+	case p.IsRefund() && (w == nil || w.Available() < p.Reserve()):
+		return till.Errorf(till.CodeInsufficientBalance, "the wallet has less available than the refund and its fee")
+	case held:
+		return till.Errorf(till.CodePayoutsHeld, "new payouts are held until a person releases them")
+	}
+	return nil
+}
+
 // createBatch is the rows of a batch of creates.
 type createBatch struct {
-	heads  map[till.ID]*store.Head
-	rows   []*store.PayoutRow
-	steps  []*store.Step
-	audit  []*store.AuditRow
-	used   map[*ledger.Wallet]bool
-	counts store.CounterDelta
+	heads     map[till.ID]*store.Head
+	rows      []*store.PayoutRow
+	steps     []*store.Step
+	audit     []*store.AuditRow
+	used      map[*ledger.Wallet]bool
+	counts    store.CounterDelta
+	originals originals
 }
 
 // add collects a payout whose money is reserved in a wallet.
@@ -154,11 +176,30 @@ func (b *createBatch) add(call *createCall, w *ledger.Wallet) {
 	p := call.Row
 	a := *call.Audit // a copy: the call may be written again
 	a.ClientID, a.Sequence, a.At, a.SubjectID = p.ClientID, b.heads[p.ClientID].NextAudit(), p.CreatedAt, p.ID
-	a.Action, a.Detail = "payout.create", fmt.Sprintf("%s reserved for %s by %s", reserved(p), till.MaskPhone(p.Phone), p.Method)
+	a.Action, a.Detail = act(p, actionCreate, actionCreateRefund), fmt.Sprintf("%s reserved for %s by %s", reserved(p), till.MaskPhone(p.Phone), p.Method)
 	b.used[w] = true
+	b.originals.add(p)
 	b.rows, b.steps, b.audit = append(b.rows, p), append(b.steps, &call.Step), append(b.audit, &a)
 	b.counts.AddPayout(&p.Payout, till.PayoutPending, 1)
 	b.counts.AddStored(p.ClientID, p.CreatedAt, call.Stored)
+}
+
+// The acts for the audit log, of payouts and of refunds.
+const (
+	actionCreate        = "payout.create"
+	actionCreateRefund  = "refund.create"
+	actionCancel        = "payout.cancel"
+	actionCancelRefund  = "refund.cancel"
+	actionRelease       = "payout.release"
+	actionReleaseRefund = "refund.release"
+)
+
+// act returns the one of two acts that is about a payout, or about a refund.
+func act(p *store.PayoutRow, payout, refund string) string {
+	if p.IsRefund() {
+		return refund
+	}
+	return payout
 }
 
 // reserved describes a payout's reserve for the audit log.
@@ -169,6 +210,9 @@ func reserved(p *store.PayoutRow) string {
 // save writes the batch in the lock order.
 func (b *createBatch) save(ctx context.Context, tx *store.Tx) error {
 	if err := tx.InsertPayouts(ctx, b.heads, b.rows, b.steps); err != nil {
+		return err
+	}
+	if err := refunds.Open(tx, b.rows, b.originals.amounts()); err != nil {
 		return err
 	}
 	wallets := make([]*ledger.Wallet, 0, len(b.used))

@@ -29,5 +29,11 @@
 // person decides. The table facts records that a payout's money left at most once, in time
 // or late.
 //
-// Start reading at create.go, then rules.go.
+// A refund is a payout that names the payment it gives back: one table, one state machine, one
+// engine. Its recipient, method and currency are the payment's. What went back of a payment and
+// what is on its way is a row that the database holds to the payment's amount, and at most one
+// refund of a payment is open. All of it is decided in the commit of the create, after the key
+// was looked up (refund.go). The road is chosen once and pinned (road.go).
+//
+// Start reading at create.go, then rules.go, then refund.go.
 package payout

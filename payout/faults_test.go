@@ -12,6 +12,7 @@ import (
 	"till/provider"
 	"till/provider/sandbox"
 	"till/store"
+	"till/store/matching"
 	"till/store/storetest"
 )
 
@@ -412,7 +413,7 @@ func TestOneReceiptAtTwoClientsPaysOne(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			cases, err := tx.CasesOf(t.Context(), engine.CaseReceiptReused, []store.Ref{second})
+			cases, err := matching.CasesOf(t.Context(), tx, engine.CaseReceiptReused, []store.Ref{second})
 			if first.Status != till.PayoutSuccess || other.Status.Final() || other.ProviderReference != "" || cases[second] == nil {
 				t.Errorf("the first is %s, the second %s with receipt %q and case %+v", first.Status, other.Status, other.ProviderReference, cases[second])
 			}

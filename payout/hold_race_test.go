@@ -9,6 +9,7 @@ import (
 	"till"
 	"till/books"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 )
 
@@ -94,7 +95,7 @@ func (w *twins) waits(t *testing.T, client till.ID, inForce time.Time) []till.ID
 		var free int
 		err := w.stores[0].Update(t.Context(), func(tx *store.Tx) error {
 			open, free = nil, 0
-			steps, err := tx.LockOpenSteps(t.Context(), client, till.ID{}, false, 1000)
+			steps, err := admin.LockOpenSteps(t.Context(), tx, client, till.ID{}, false, 1000)
 			for _, s := range steps {
 				if open = append(open, s.SubjectID); s.HeldAt == 0 {
 					free++

@@ -15,6 +15,7 @@ import (
 	"till/provider/sandbox"
 	"till/recovery"
 	"till/store"
+	"till/store/auditlog"
 	"till/store/storetest"
 )
 
@@ -174,7 +175,7 @@ func (w *world) acts(prefix string) string {
 	w.t.Helper()
 	var acts []string
 	w.view(func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.Audit(ctx, w.client.ID, 0, 1000)
+		rows, err := auditlog.Read(ctx, tx, w.client.ID, 0, 1000)
 		for _, r := range rows {
 			if strings.HasPrefix(r.Action, prefix) {
 				acts = append(acts, r.Action)

@@ -12,6 +12,7 @@ import (
 	"till/provider/sandbox"
 	"till/recovery"
 	"till/store"
+	"till/store/admin"
 )
 
 // restored says that an old database was put back. A test that was never started
@@ -20,11 +21,11 @@ func (w *world) restored(lostFrom till.Time) *recovery.RestoreResult {
 	w.t.Helper()
 	ctx := context.Background()
 	err := w.store.Update(ctx, func(tx *store.Tx) error {
-		i, err := tx.Installation(ctx)
+		i, err := admin.ReadInstallation(ctx, tx)
 		if err != nil || i != nil {
 			return err
 		}
-		return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
+		return admin.InsertInstallation(ctx, tx, &admin.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -145,7 +146,7 @@ func TestAnAbsenceThatWasProvenBeforeTheRestoreProvesNothing(t *testing.T) {
 		p := w.unsent("4567")
 		ctx := context.Background()
 		err := w.store.Update(ctx, func(tx *store.Tx) error {
-			steps, err := tx.LockOpenSteps(ctx, w.client.ID, till.ID{}, false, 10)
+			steps, err := admin.LockOpenSteps(ctx, tx, w.client.ID, till.ID{}, false, 10)
 			if err != nil {
 				return err
 			}

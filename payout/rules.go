@@ -3,18 +3,22 @@ package payout
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"till"
 	"till/engine"
 	"till/ledger"
 	"till/provider"
 	"till/store"
+	"till/store/refunds"
 )
 
 // rules is what an answer means to payouts. It implements engine.Rules.
 type rules struct {
 	*engine.Recording[*store.PayoutRow]
 	mismatched map[store.Ref]bool // payouts whose money moved, but not as requested
+
+	originals map[store.Ref]*refunds.Original // the payments that refunds may now be paid for, with the running sums
 }
 
 func newRules(b *engine.Recording[*store.PayoutRow]) engine.Rules[*store.PayoutRow] {
@@ -30,8 +34,51 @@ func (b *rules) Preload(ctx context.Context, answers []*engine.Answer) (err erro
 			refs = append(refs, a.Ref)
 		}
 	}
-	b.mismatched, err = b.Tx.Mismatched(ctx, refs, engine.CaseMismatch)
+	if b.mismatched, err = b.Tx.Mismatched(ctx, refs, engine.CaseMismatch); err != nil {
+		return err
+	}
+	return b.preloadOriginals(ctx, answers)
+}
+
+// preloadOriginals reads the payments of refunds that may be paid now.
+func (b *rules) preloadOriginals(ctx context.Context, answers []*engine.Answer) (err error) {
+	var refs []store.Ref
+	for _, a := range answers {
+		if p := b.Rows[a.Ref]; p != nil && p.IsRefund() && a.Err == nil && a.Result.Outcome == provider.Success && !slices.Contains(refs, paymentOf(p)) {
+			refs = append(refs, paymentOf(p))
+		}
+	}
+	b.originals, err = refunds.Originals(ctx, b.Tx, refs)
 	return err
+}
+
+// moveSums changes the sums of the payment that a refund gives back; nothing for a payout.
+func (b *rules) moveSums(p *store.PayoutRow, refunding, refunded, late int64) error {
+	if !p.IsRefund() {
+		return nil
+	}
+	if of := b.originals[paymentOf(p)]; of != nil {
+		of.Sums.Refunding += refunding
+		of.Sums.Refunded += refunded
+		of.Sums.Late += late
+	}
+	return refunds.Move(b.Tx, paymentOf(p), refunding, refunded, late)
+}
+
+// checkSums opens cases about a refund whose money left: for a payment that the operator took
+// back, and for more than was paid.
+func (b *rules) checkSums(p *store.PayoutRow, late bool) {
+	of := b.originals[paymentOf(p)]
+	if !p.IsRefund() || of == nil {
+		return
+	}
+	if of.Reversed {
+		b.OpenCaseOf(paymentOf(p), engine.CaseRefundedAndReversed, engine.WhyRefundedAndReversed(of.Sums, of.Payment.Amount))
+	}
+	if late && of.Sums.Beyond() {
+		sum := till.Money{Minor: of.Sums.Refunding + of.Sums.Refunded + of.Sums.Late, Currency: p.Amount.Currency}
+		b.OpenCase(p, engine.CaseRefundedBeyond, till.Because(till.ReasonRefundedBeyond, engine.AmountOf(sum), engine.AmountOf(of.Payment.Amount)))
+	}
 }
 
 // neverSent reports whether a payout was cancelled before any send began: nothing of it can
@@ -40,7 +87,9 @@ func neverSent(p *store.PayoutRow) bool {
 	return p.Status == till.PayoutCancelled && p.Resolution.Attempts == 0
 }
 
-var errNeverSent = till.Errorf(till.CodeValidationFailed, "the payout was cancelled before anything was sent")
+func errNeverSent(p *store.PayoutRow) error {
+	return till.Errorf(till.CodeValidationFailed, "the %s was cancelled before anything was sent", p.Noun())
+}
 
 // OnSuccess applies the operator's answer that the recipient has the money. It is accepted
 // only for the requested amount, under a receipt that no other payout has. Otherwise the
@@ -50,7 +99,7 @@ func (b *rules) OnSuccess(ctx context.Context, p *store.PayoutRow, a *engine.Ans
 	switch {
 	case neverSent(p):
 		if a.Action == engine.Resolve {
-			a.RecordErr = errNeverSent
+			a.RecordErr = errNeverSent(p)
 			return nil
 		}
 		b.OpenCase(p, engine.CaseContradiction, till.Because(till.ReasonNeverSent))
@@ -113,6 +162,10 @@ func (b *rules) post(ctx context.Context, p *store.PayoutRow) error {
 	if err := w.Release(p.Reserve(), p.UpdatedAt); err != nil {
 		return err
 	}
+	if err := b.moveSums(p, -p.Amount.Minor, p.Amount.Minor, 0); err != nil {
+		return err
+	}
+	b.checkSums(p, false)
 	e := ledger.PayOut(&p.Payout)
 	if err := b.addEntry(p, w, &e, p.UpdatedAt, store.FactMoneyOut); err != nil || p.Fee == 0 {
 		return err
@@ -129,6 +182,10 @@ func (b *rules) postLate(ctx context.Context, p *store.PayoutRow, a *engine.Answ
 		return err
 	}
 	b.MarkLate(p)
+	if err := b.moveSums(p, 0, 0, p.Amount.Minor); err != nil {
+		return err
+	}
+	b.checkSums(p, true)
 	e := ledger.PayOutLate(&p.Payout, w.Available())
 	if a.Action != engine.Resolve { // otherwise a person knows already
 		b.OpenCase(p, engine.CaseLateMoney, till.Because(till.ReasonLatePayout, string(p.Status)))
@@ -158,11 +215,11 @@ func (b *rules) OnFailure(ctx context.Context, p *store.PayoutRow, a *engine.Ans
 	byPerson := a.Action == engine.Resolve
 	switch {
 	case p.Status == till.PayoutSuccess && byPerson:
-		a.RecordErr = till.Errorf(till.CodeValidationFailed, "the payout has succeeded and stays so")
+		a.RecordErr = till.Errorf(till.CodeValidationFailed, "the %s has succeeded and stays so", p.Noun())
 	case p.Status == till.PayoutSuccess:
 		b.OpenCase(p, engine.CaseContradiction, till.Because(till.ReasonWasSuccess, string(a.Result.Outcome)))
 	case neverSent(p) && byPerson:
-		a.RecordErr = errNeverSent
+		a.RecordErr = errNeverSent(p)
 	case p.Status.Final():
 		if byPerson {
 			b.RecordResolution(p, a)
@@ -185,7 +242,13 @@ func (b *rules) End(ctx context.Context, p *store.PayoutRow, r provider.Result) 
 	if !b.EndAs(p, string(till.PayoutFailed), r) {
 		return nil
 	}
-	return b.release(ctx, p, "engine", "payout.release", "")
+	switch r.Original {
+	case provider.RefundedElsewhere:
+		b.OpenCase(p, engine.CaseRefundedElsewhere, till.Because(till.ReasonRefundedElsewhere, r.Code))
+	case provider.NotPaidThere:
+		b.OpenCase(p, engine.CaseContradiction, till.Because(till.ReasonNotPaidThere, r.Code))
+	}
+	return b.release(ctx, p, "engine", act(p, actionRelease, actionReleaseRefund), "")
 }
 
 // release releases the reserve of a payout that has just ended. That is a decision about
@@ -197,6 +260,9 @@ func (b *rules) release(ctx context.Context, p *store.PayoutRow, actor, action, 
 	}
 	if err := w.Release(p.Reserve(), p.UpdatedAt); err != nil {
 		return fmt.Errorf("release payout %s: %w", p.ID, err)
+	}
+	if err := b.moveSums(p, -p.Amount.Minor, 0, 0); err != nil {
+		return err
 	}
 	detail := reserved(p) + " released"
 	if reason != "" {

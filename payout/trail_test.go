@@ -12,6 +12,7 @@ import (
 	"till/payout"
 	"till/provider"
 	"till/store"
+	"till/store/auditlog"
 	"till/store/storetest"
 )
 
@@ -87,7 +88,7 @@ func TestTheTrailOfAPayout(t *testing.T) {
 func trail(t *testing.T, s *store.Store, ref store.Ref, file []byte) (out []string) {
 	t.Helper()
 	err := s.View(t.Context(), func(tx *store.Tx) error {
-		rows, err := tx.AuditOf(t.Context(), ref, 0, 1_000)
+		rows, err := auditlog.Of(t.Context(), tx, ref, 0, 1_000)
 		for _, a := range rows {
 			text := a.Actor + " " + a.Action + ": " + a.Detail + " (" + a.Cause
 			switch {

@@ -364,7 +364,7 @@ func (w *world) kinds(id till.ID) string {
 	w.view(func(ctx context.Context, tx *store.Tx) error {
 		es, err := tx.PayoutEvents(ctx, w.ref(id))
 		for _, e := range es {
-			kinds = append(kinds, strings.TrimPrefix(string(e.Kind), "payout."))
+			kinds = append(kinds, strings.TrimPrefix(strings.TrimPrefix(string(e.Kind), "payout."), "refund."))
 		}
 		return err
 	})

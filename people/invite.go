@@ -39,12 +39,12 @@ const (
 
 // How long links work.
 const (
-	JoinWindow  = 72 * time.Hour
-	ResetWindow = 24 * time.Hour
+	joinWindow  = 72 * time.Hour
+	resetWindow = 24 * time.Hour
 )
 
-// MaxInvitations is how many open invitations a client may have.
-const MaxInvitations = 50
+// maxInvitations is how many open invitations a client may have.
+const maxInvitations = 50
 
 func shownInvitation(i *access.Invitation) *Invitation {
 	return &Invitation{ID: i.ID, Kind: InvitationKind(i.Kind), Client: i.Client, ClientName: i.ClientName, Role: i.Role, Name: i.Name, Login: i.Login,
@@ -95,7 +95,7 @@ func (p *People) InviteAs(ctx context.Context, actor string, client till.ID, rol
 			}
 			inv.ClientName = c.Name
 		}
-		inv.ID, inv.CreatedAt, inv.ExpiresAt = till.NewID(now), now, now.Add(JoinWindow)
+		inv.ID, inv.CreatedAt, inv.ExpiresAt = till.NewID(now), now, now.Add(joinWindow)
 		if err := access.InsertInvitation(ctx, tx, inv); err != nil {
 			return nil, err
 		}
@@ -110,7 +110,7 @@ func (p *People) InviteAs(ctx context.Context, actor string, client till.ID, rol
 // checkRoom refuses an invitation that would be one too many, or for somebody
 // who is there already.
 func checkRoom(ctx context.Context, tx *store.Tx, client till.ID, login string, now till.Time) error {
-	open, err := access.OpenInvitations(ctx, tx, client, now, MaxInvitations)
+	open, err := access.OpenInvitations(ctx, tx, client, now, maxInvitations)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func checkRoom(ctx context.Context, tx *store.Tx, client till.ID, login string, 
 	if err != nil {
 		return err
 	}
-	if len(open) >= MaxInvitations || n >= MaxColleagues {
+	if len(open) >= maxInvitations || n >= MaxColleagues {
 		return refuse(TooMany)
 	}
 	if login == "" {
@@ -143,7 +143,7 @@ func checkRoom(ctx context.Context, tx *store.Tx, client till.ID, login string, 
 func (p *People) Invitations(ctx context.Context, c *till.Client) (out []*Invitation, err error) {
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
 		out = nil
-		rows, err := access.OpenInvitations(ctx, tx, clientID(c), p.now(), MaxInvitations)
+		rows, err := access.OpenInvitations(ctx, tx, clientID(c), p.now(), maxInvitations)
 		for _, i := range rows {
 			out = append(out, shownInvitation(i))
 		}
@@ -319,7 +319,7 @@ func (p *People) ResetAs(ctx context.Context, actor string, client, id till.ID) 
 		if err := access.WithdrawResets(ctx, tx, id, now); err != nil { // one link at a time
 			return nil, err
 		}
-		inv.ID, inv.Name, inv.Login, inv.CreatedAt, inv.ExpiresAt = till.NewID(now), person.Name, person.Login, now, now.Add(ResetWindow)
+		inv.ID, inv.Name, inv.Login, inv.CreatedAt, inv.ExpiresAt = till.NewID(now), person.Name, person.Login, now, now.Add(resetWindow)
 		if given, err := stillGiven(ctx, tx, inv); err != nil || !given {
 			return nil, cmp.Or(err, refuse(PersonUnknown)) // a role came or went meanwhile
 		}

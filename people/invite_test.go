@@ -11,6 +11,7 @@ import (
 	"till"
 	"till/store"
 	"till/store/access"
+	"till/store/auditlog"
 	"till/store/storetest"
 )
 
@@ -109,7 +110,7 @@ func TestLinksEnd(t *testing.T) {
 		w.want(err, LinkWithdrawn)
 		_, err = w.p.Join(w.ctx(), home, withdrawn, Joining{})
 		w.want(err, LinkWithdrawn)
-		w.pass(JoinWindow - time.Second)
+		w.pass(joinWindow - time.Second)
 		_, err = w.p.Invitation(w.ctx(), home, old)
 		w.must(err)
 		w.pass(time.Second)
@@ -185,7 +186,7 @@ func TestReset(t *testing.T) {
 
 		_, token, err = w.p.Reset(w.ctx(), owner.Session, w.client, lost.Session.Person.ID)
 		w.must(err)
-		w.pass(ResetWindow)
+		w.pass(resetWindow)
 		_, err = w.p.Join(w.ctx(), home, token, Joining{Language: "fr", Password: goodPassword})
 		w.want(err, LinkExpired)
 	})
@@ -266,7 +267,7 @@ func TestNoSecretIsKept(t *testing.T) {
 		kept := log.String()
 		w.must(w.s.View(w.ctx(), func(tx *store.Tx) error {
 			for _, client := range []till.ID{w.client.ID, till.House} {
-				rows, err := tx.Audit(w.ctx(), client, 0, 1000)
+				rows, err := auditlog.Read(w.ctx(), tx, client, 0, 1000)
 				if err != nil {
 					return err
 				}

@@ -33,8 +33,8 @@ type Passkey struct {
 }
 
 const (
-	// MaxPasskeys is how many passkeys a person may have.
-	MaxPasskeys = 10
+	// maxPasskeys is how many passkeys a person may have.
+	maxPasskeys = 10
 	// maxPasskeyName is the longest name of one, in characters.
 	maxPasskeyName = 60
 	// maxAnswer is the longest answer of an authenticator, in bytes.
@@ -348,7 +348,7 @@ func (p *People) AddPasskey(ctx context.Context, v Visit, s *Session, stepText s
 		if err != nil {
 			return err
 		}
-		if person.Passkeys >= MaxPasskeys {
+		if person.Passkeys >= maxPasskeys {
 			return refuse(TooMany)
 		}
 		if err := spendStep(ctx, tx, st); err != nil {

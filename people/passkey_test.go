@@ -159,7 +159,7 @@ func TestPasskeys(t *testing.T) {
 		_, err = w.p.SignInPasskey(w.ctx(), away, begin().Step, answer, false)
 		w.want(err, PasskeyRefused)
 		c = begin()
-		w.pass(StepWindow)
+		w.pass(stepWindow)
 		_, err = w.p.SignInPasskey(w.ctx(), away, c.Step, phone.get(t, c), false)
 		w.want(err, StepOver)
 

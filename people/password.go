@@ -22,8 +22,8 @@ import (
 
 // The bounds of passwords: characters at least, bytes at most.
 const (
-	MinPassword = 12
-	MaxPassword = 1024
+	minPassword = 12
+	maxPassword = 1024
 )
 
 // Argon2id: 19 MiB, 2 passes, 1 lane. At most maxHashing passwords are hashed
@@ -137,8 +137,8 @@ func (p *People) inSlot(ctx context.Context, f func()) error {
 // verifyPassword compares a password with a person's, or with a decoy if there
 // is no such person or no password, which takes as long.
 func (p *People) verifyPassword(ctx context.Context, person *access.Person, password string) (same bool, err error) {
-	if len(password) > MaxPassword {
-		password = password[:MaxPassword+1] // still wrong, and no work for us
+	if len(password) > maxPassword {
+		password = password[:maxPassword+1] // still wrong, and no work for us
 	}
 	known := person != nil && person.Password != ""
 	err = p.inSlot(ctx, func() {
@@ -167,9 +167,9 @@ var commonWords = func() map[string]bool {
 // a few over and over, a row of the keyboard, the person's own login or name.
 func checkPassword(password, login, name string) error {
 	switch {
-	case !utf8.ValidString(password) || utf8.RuneCountInString(password) < MinPassword:
+	case !utf8.ValidString(password) || utf8.RuneCountInString(password) < minPassword:
 		return refuse(PasswordShort)
-	case len(password) > MaxPassword:
+	case len(password) > maxPassword:
 		return refuse(PasswordLong)
 	}
 	lower := strings.ToLower(password)

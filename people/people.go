@@ -47,8 +47,8 @@ type Visit struct {
 	Quiet   bool     // a page asks by itself, nobody does: the session's idle time does not move
 }
 
-// MaxDevice is the longest description of a device, in bytes.
-const MaxDevice = 120
+// maxDevice is the longest description of a device, in bytes.
+const maxDevice = 120
 
 // People is who may use the console. It is safe for concurrent use.
 type People struct {

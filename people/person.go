@@ -62,9 +62,6 @@ func isPlain(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// Languages are those that the console has words in.
-var Languages = []string{"en", "fr"}
-
 func checkLanguage(language string) bool { return language == "en" || language == "fr" }
 
 // maxZone is the longest name of a time zone.

@@ -14,6 +14,7 @@ const (
 	Member         Permission = ""                // any membership, or the right of the installation's staff to view it
 	PaymentsSee    Permission = "payments.see"    // lists, one payment, its timeline
 	Collect        Permission = "collect"         // ask a customer at the counter, receipts
+	LinksManage    Permission = "links.manage"    // addresses at which customers pay
 	PhonesSee      Permission = "phones.see"      // a whole phone number, audited
 	NotesWrite     Permission = "notes.write"     // on payments and payouts
 	WalletsSee     Permission = "wallets.see"     // wallets, statements, payouts
@@ -21,6 +22,8 @@ const (
 	ExportPhones   Permission = "export.phones"   // CSV with whole phones
 	PayoutsPropose Permission = "payouts.propose" // ask for a payout
 	PayoutsApprove Permission = "payouts.approve" // approve another person's: not built yet
+	RefundsPropose Permission = "refunds.propose" // ask that a payment is given back
+	RefundsApprove Permission = "refunds.approve" // give one back; with refunds.propose at once, alone
 	WebhooksSee    Permission = "webhooks.see"    // endpoints, events, deliveries
 	WebhooksResend Permission = "webhooks.resend" // send events again
 	WebhooksManage Permission = "webhooks.manage" // endpoints and their secrets
@@ -40,6 +43,8 @@ const (
 	CasesWork         Permission = "house.cases.work"         // take, note, close without money
 	ResolvePropose    Permission = "house.resolve.propose"    // a payment's or payout's decision
 	ResolveApprove    Permission = "house.resolve.approve"    // approve another person's
+	HouseRefundsAsk   Permission = "house.refunds.propose"    // ask that a merchant's payment is given back
+	HouseRefundsAllow Permission = "house.refunds.approve"    // give one back
 	AdjustPropose     Permission = "house.adjust.propose"     // a wallet's correction
 	AdjustApprove     Permission = "house.adjust.approve"     // approve another person's
 	StatementsCompare Permission = "house.statements.compare" // an operator's statement with our books
@@ -110,6 +115,7 @@ const (
 var StaffRules = []Rule{
 	{Permission: PaymentsSee, Grants: with(full(owner, accountant, developer, viewer), cashier, Recent), Look: ClientsLook},
 	{Permission: Collect, Grants: with(full(owner, cashier), developer, TestOnly)},
+	{Permission: LinksManage, Grants: with(full(owner, cashier), developer, TestOnly)},
 	{Permission: PhonesSee, Grants: full(owner, accountant), Look: HousePhones},
 	{Permission: NotesWrite, Grants: with(full(owner, accountant, developer), cashier, Recent), Look: CasesWork},
 	{Permission: WalletsSee, Grants: full(owner, accountant, viewer), Look: ClientsLook},
@@ -117,6 +123,9 @@ var StaffRules = []Rule{
 	{Permission: ExportPhones, Fresh: true, Grants: full(owner, accountant)},
 	{Permission: PayoutsPropose, Fresh: true, Grants: full(owner, accountant)},
 	{Permission: PayoutsApprove, Fresh: true, Grants: full(owner, accountant)},
+	// A cashier has neither: a refund by one has to wait for another person, which no refund does yet.
+	{Permission: RefundsPropose, Fresh: true, Grants: full(owner, accountant), Look: HouseRefundsAsk},
+	{Permission: RefundsApprove, Fresh: true, Grants: full(owner, accountant), Look: HouseRefundsAllow},
 	{Permission: WebhooksSee, Grants: full(owner, developer), Look: ClientsLook},
 	{Permission: WebhooksResend, Grants: full(owner, developer), Look: HouseResend},
 	{Permission: WebhooksManage, Fresh: true, Grants: full(owner, developer)},
@@ -136,6 +145,8 @@ var HouseRules = []Rule{
 	{Permission: CasesWork, Grants: full(finance, support)},
 	{Permission: ResolvePropose, Fresh: true, Grants: full(finance, support)},
 	{Permission: ResolveApprove, Fresh: true, Grants: full(admin, finance)},
+	{Permission: HouseRefundsAsk, Fresh: true, Grants: full(finance, support)},
+	{Permission: HouseRefundsAllow, Fresh: true, Grants: full(finance)},
 	{Permission: AdjustPropose, Fresh: true, Grants: full(finance)},
 	{Permission: AdjustApprove, Fresh: true, Grants: full(admin, finance)},
 	{Permission: StatementsCompare, Grants: full(finance, support)},
@@ -231,9 +242,9 @@ func GiversOf(p Permission) []till.Role {
 // does.
 var needsNoFactor = map[till.Role]bool{cashier: true, viewer: true}
 
-// NeedsFactor reports whether a role needs a second factor even where the
+// needsFactor reports whether a role needs a second factor even where the
 // merchant does not ask for one.
-func NeedsFactor(r till.Role) bool { return !needsNoFactor[r] }
+func needsFactor(r till.Role) bool { return !needsNoFactor[r] }
 
 // lifetime is how long a session lasts: without a request, and in all.
 type lifetime struct{ idle, total time.Duration }

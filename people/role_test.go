@@ -13,6 +13,7 @@ import (
 const matrix = `
 payments.see            y y r y y
 collect                 y - y t -
+links.manage            y - y t -
 phones.see              y y - - -
 notes.write             y y r y -
 wallets.see             y y - - y
@@ -20,6 +21,8 @@ export                  y y - y y
 export.phones *         y y - - -
 payouts.propose *       y y - - -
 payouts.approve *       y y - - -
+refunds.propose *       y y - - -
+refunds.approve *       y y - - -
 webhooks.see            y - - y -
 webhooks.resend         y - - y -
 webhooks.manage *       y - - y -
@@ -36,6 +39,8 @@ house.fees.approve *      y y - - -
 house.cases.work          - y y - -
 house.resolve.propose *   - y y - -
 house.resolve.approve *   y y - - -
+house.refunds.propose *   - y y - -
+house.refunds.approve *   - y - - -
 house.adjust.propose *    - y - - -
 house.adjust.approve *    y y - - -
 house.statements.compare    - y y - -
@@ -164,7 +169,7 @@ func TestRules(t *testing.T) {
 		t.Error("a rule is there for nothing")
 	}
 	for role, needs := range map[till.Role]bool{owner: true, accountant: true, developer: true, cashier: false, viewer: false, auditor: true} {
-		if NeedsFactor(role) != needs {
+		if needsFactor(role) != needs {
 			t.Errorf("%s needs a second factor: %v", role, !needs)
 		}
 	}

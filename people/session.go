@@ -93,13 +93,13 @@ type Entry struct {
 	Step    string   // for SignInCode, in a hidden field; valid for StepWindow; "" if none is needed
 }
 
-// StepWindow is how long a form of several steps may take.
-const StepWindow = 10 * time.Minute
+// stepWindow is how long a form of several steps may take.
+const stepWindow = 10 * time.Minute
 
 const (
-	// MaxSessions is how many sessions a person may have; one more ends the
+	// maxSessions is how many sessions a person may have; one more ends the
 	// oldest.
-	MaxSessions = 20
+	maxSessions = 20
 
 	// touchInterval is how exactly it is known when a session was last used.
 	touchInterval = time.Minute
@@ -169,7 +169,7 @@ func (p *People) touch(ctx context.Context, v Visit, s *Session) {
 
 // factorNeeded reports whether somebody with these roles needs a second factor.
 func factorNeeded(memberships []till.Membership, strict bool) bool {
-	return strict || slices.ContainsFunc(memberships, func(m till.Membership) bool { return NeedsFactor(m.Role) })
+	return strict || slices.ContainsFunc(memberships, func(m till.Membership) bool { return needsFactor(m.Role) })
 }
 
 // mayBeAt reports whether somebody with these roles may use the console from an
@@ -201,7 +201,7 @@ func (p *People) startSession(ctx context.Context, tx *store.Tx, v Visit, person
 	if err := access.TouchSession(ctx, tx, s); err != nil { // the person is seen
 		return "", err
 	}
-	return token, access.KeepSessions(ctx, tx, person, MaxSessions)
+	return token, access.KeepSessions(ctx, tx, person, maxSessions)
 }
 
 // liveClients says which of the clients that somebody develops for are live.
@@ -229,7 +229,7 @@ func device(v Visit) string {
 		}
 		return r
 	}, strings.ToValidUTF8(v.Device, ""))
-	for len(text) > MaxDevice {
+	for len(text) > maxDevice {
 		_, size := utf8.DecodeLastRuneInString(text)
 		text = text[:len(text)-size]
 	}
@@ -313,7 +313,7 @@ func (p *People) Sessions(ctx context.Context, person till.ID) (out []*Session, 
 	err = p.c.Store.View(ctx, func(tx *store.Tx) error {
 		out = nil
 		now := p.now()
-		rows, err := access.SessionsOf(ctx, tx, person, now, MaxSessions)
+		rows, err := access.SessionsOf(ctx, tx, person, now, maxSessions)
 		for _, row := range rows {
 			out = append(out, newSession(row, now))
 		}

@@ -89,7 +89,7 @@ func TestSteps(t *testing.T) {
 		w.want(err, StepOver)
 		e, err = w.p.SignIn(w.ctx(), home, "awa@shop.example", otherPassword, false)
 		w.must(err)
-		w.pass(StepWindow)
+		w.pass(stepWindow)
 		_, err = w.p.SignInCode(w.ctx(), home, e.Step, w.code(secret))
 		w.want(err, StepOver)
 	})
@@ -338,7 +338,7 @@ func TestMaxSessions(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		first := w.join(w.client.ID, till.RoleCashier, "brice@shop.example")
-		for range MaxSessions {
+		for range maxSessions {
 			w.pass(time.Second)
 			_, err := w.p.SignIn(w.ctx(), home, "brice@shop.example", goodPassword, false)
 			w.must(err)
@@ -347,7 +347,7 @@ func TestMaxSessions(t *testing.T) {
 		w.want(err, SessionOver)
 		all, err := w.p.Sessions(w.ctx(), first.Session.Person.ID)
 		w.must(err)
-		if len(all) != MaxSessions {
+		if len(all) != maxSessions {
 			t.Errorf("%d sessions", len(all))
 		}
 	})

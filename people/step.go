@@ -32,7 +32,7 @@ type forms struct {
 
 // sealStep returns a step as text, for one kind of form.
 func (p *forms) sealStep(kind string, s step) (string, error) {
-	s.Expires = p.now().Add(StepWindow)
+	s.Expires = p.now().Add(stepWindow)
 	text, err := json.Marshal(s)
 	if err != nil {
 		return "", err

@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/auditlog"
 	"till/store/storetest"
 )
 
@@ -145,7 +146,7 @@ func (w *world) again(v Visit, e Entry) (*Session, error) {
 func (w *world) actions(client till.ID) (out []string) {
 	w.Helper()
 	w.must(w.s.View(w.ctx(), func(tx *store.Tx) error {
-		rows, err := tx.Audit(w.ctx(), client, 0, 1000)
+		rows, err := auditlog.Read(w.ctx(), tx, client, 0, 1000)
 		out = nil
 		for _, a := range rows {
 			name := till.NameOfActor(a.Actor)

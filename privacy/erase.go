@@ -9,6 +9,8 @@ import (
 	"till/engine"
 	"till/internal/request"
 	"till/store"
+	"till/store/lookup"
+	"till/store/refunds"
 )
 
 // eraseRows is how many payments or payouts are erased in one commit.
@@ -32,9 +34,9 @@ type EraseRequest struct {
 
 // EraseResult is what Erase did, or with DryRun would do.
 type EraseResult struct {
-	Payments, Payouts int
-	// Left are those that have not ended, that have an open case, or whose late reads are
-	// not over. They are erased by a later run.
+	Payments, Payouts, Checkouts int
+	// Left are those that have not ended, that have an open case or refund, or whose late reads
+	// are not over, and the checkouts that asked for such payments. They are erased by a later run.
 	Left int
 }
 
@@ -46,7 +48,7 @@ func ErasedToken(secret []byte, phone string) string {
 	return engine.NewKeys(till.SubjectPayment, secret).ErasedPhone(phone)
 }
 
-// Erase takes data of persons out of payments and payouts that have ended: the phone, the
+// Erase takes data of persons out of payments, payouts and checkouts that have ended: the phone, the
 // other members of customer or recipient, receivers' answers, and what the body's hash could
 // be tried out with. Amounts, ids, receipts, statuses, events and the ledger stay, so the
 // books verify as before, and a retry of the create call is still recognised. Events and
@@ -55,7 +57,7 @@ func ErasedToken(secret []byte, phone string) string {
 func Erase(ctx context.Context, s *store.Store, r EraseRequest) (*EraseResult, error) {
 	e := &eraser{EraseRequest: r, s: s, keys: engine.NewKeys(till.SubjectPayment, r.Secret), out: &EraseResult{}, tokens: map[string]Erasure{}}
 	var err error
-	if e.phones, err = store.NewPhoneKey(r.Secret); err != nil {
+	if e.phones, err = lookup.NewPhoneKey(r.Secret); err != nil {
 		return nil, err
 	}
 	for _, x := range r.Erasures {
@@ -85,7 +87,7 @@ type eraser struct {
 	EraseRequest
 	s      *store.Store
 	keys   engine.Keys
-	phones store.PhoneKey
+	phones lookup.PhoneKey
 	out    *EraseResult
 
 	tokens map[string]Erasure // by token
@@ -95,7 +97,14 @@ type eraser struct {
 // eraseNumber erases all rows of a number.
 func (e *eraser) eraseNumber(ctx context.Context, x Erasure) error {
 	var batch eraseBatch
+	asked := checkoutBatch{wants: func(row lookup.PhoneRow) (texts, wanted bool) { return x.Texts, row.Phone == x.Phone }}
 	err := PersonData(ctx, e.s, e.phones, x.Phone, func(r *PersonRecord) error {
+		if r.Checkout != nil { // its payments come first
+			if err := e.flush(ctx, &batch); err != nil {
+				return err
+			}
+			return e.addCheckout(ctx, &asked, r.Checkout.Ref())
+		}
 		ref, payouts := store.Ref{Client: r.Client}, r.Payment == nil
 		if payouts {
 			ref.ID = r.Payout.ID
@@ -113,7 +122,10 @@ func (e *eraser) eraseNumber(ctx context.Context, x Erasure) error {
 	if err != nil {
 		return err
 	}
-	return e.flush(ctx, &batch)
+	if err := e.flush(ctx, &batch); err != nil {
+		return err
+	}
+	return e.flushCheckouts(ctx, &asked)
 }
 
 // eraseAll reads the phones of all rows and erases those that an erasure by token or by
@@ -126,25 +138,21 @@ func (e *eraser) eraseAll(ctx context.Context) error {
 					return err
 				}
 			}
+			if err := e.eraseCheckoutsOf(ctx, client); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
 }
 
 func (e *eraser) eraseClient(ctx context.Context, client till.ID, payouts bool) error {
-	end := lastID
-	if len(e.tokens) == 0 { // only by age: nothing younger is read
-		var newest till.Time
-		for _, x := range e.before {
-			newest = max(newest, x.Before)
-		}
-		end = till.FirstID(newest)
-	}
+	end := e.end()
 	var batch eraseBatch
 	for after := (till.ID{}); ; {
-		var rows []store.PhoneRow
+		var rows []lookup.PhoneRow
 		err := e.s.View(ctx, func(tx *store.Tx) (err error) {
-			rows, err = tx.PhonesAfter(ctx, client, payouts, after, end, personScanned)
+			rows, err = lookup.PhonesAfter(ctx, tx, client, payouts, after, end, personScanned)
 			return err
 		})
 		if err != nil {
@@ -169,8 +177,20 @@ func (e *eraser) eraseClient(ctx context.Context, client till.ID, payouts bool) 
 	}
 }
 
+// end returns the id before which rows are read: only by age, nothing younger is.
+func (e *eraser) end() till.ID {
+	if len(e.tokens) > 0 {
+		return lastID
+	}
+	var newest till.Time
+	for _, x := range e.before {
+		newest = max(newest, x.Before)
+	}
+	return till.FirstID(newest)
+}
+
 // wants reports whether a row is to be erased, and whether its texts are.
-func (e *eraser) wants(row store.PhoneRow) (texts, wanted bool) {
+func (e *eraser) wants(row lookup.PhoneRow) (texts, wanted bool) {
 	if strings.HasPrefix(row.Phone, engine.ErasedMark) {
 		return false, false
 	}
@@ -207,28 +227,48 @@ func (e *eraser) flush(ctx context.Context, b *eraseBatch) error {
 	if len(b.refs) == 0 {
 		return nil
 	}
-	run, done, left := e.s.UpdateBackground, 0, 0
-	if e.DryRun {
-		run = e.s.View
-	}
-	if _, err := store.RetryUnknown(ctx, run, func(tx *store.Tx, again bool) (err error) {
-		n, l, err := e.eraseBatch(ctx, tx, b)
-		done, left = max(done, n), l // after an unknown commit the first run may have done it
-		return err
-	}); err != nil {
-		return fmt.Errorf("erase rows of client %s: %w", b.client, err)
-	}
-	if e.out.Left += left; b.payouts {
+	done, err := e.commit(ctx, b.client, func(tx *store.Tx) (done, left int, err error) { return e.eraseBatch(ctx, tx, b) })
+	if b.payouts {
 		e.out.Payouts += done
 	} else {
 		e.out.Payments += done
 	}
 	b.refs = nil
-	return nil
+	return err
+}
+
+// commit erases in one commit, or only counts. It returns how many were erased, and adds up
+// those that were left.
+func (e *eraser) commit(ctx context.Context, client till.ID, erase func(tx *store.Tx) (done, left int, err error)) (done int, err error) {
+	run, left := e.s.UpdateBackground, 0
+	if e.DryRun {
+		run = e.s.View
+	}
+	if _, err := store.RetryUnknown(ctx, run, func(tx *store.Tx, _ bool) error {
+		n, l, err := erase(tx)
+		done, left = max(done, n), l // after an unknown commit the first run may have done it
+		return err
+	}); err != nil {
+		return 0, fmt.Errorf("erase rows of client %s: %w", client, err)
+	}
+	e.out.Left += left
+	return done, nil
 }
 
 func (e *eraser) eraseBatch(ctx context.Context, tx *store.Tx, b *eraseBatch) (done, left int, err error) {
+	if !e.DryRun { // no refund is made meanwhile
+		if _, err := tx.LockHeads(ctx, []till.ID{b.client}); err != nil {
+			return 0, 0, err
+		}
+		if err := lookup.LockWords(ctx, tx, b.client); err != nil {
+			return 0, 0, err
+		}
+	}
 	rows, err := subjectsIn(ctx, tx, b)
+	if err != nil {
+		return 0, 0, err
+	}
+	sums, err := refunds.Sums(ctx, tx, b.refs)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -237,11 +277,11 @@ func (e *eraser) eraseBatch(ctx context.Context, tx *store.Tx, b *eraseBatch) (d
 		if strings.HasPrefix(row.Phone, engine.ErasedMark) {
 			continue
 		}
-		busy, err := tx.HasOpenWork(ctx, row.Ref)
+		busy, err := isBusy(ctx, tx, row, sums)
 		if err != nil {
 			return 0, 0, err
 		}
-		if busy || !row.Final {
+		if busy {
 			left++
 			continue
 		}
@@ -252,7 +292,7 @@ func (e *eraser) eraseBatch(ctx context.Context, tx *store.Tx, b *eraseBatch) (d
 		if err != nil {
 			return 0, 0, fmt.Errorf("%s: %w", row.Ref.ID, err)
 		}
-		if _, err := tx.Erase(ctx, x, e.phones); err != nil {
+		if _, err := lookup.Erase(ctx, tx, x, e.phones); err != nil {
 			return 0, 0, err
 		}
 		tokens[x.ErasedPhone] = true
@@ -260,7 +300,17 @@ func (e *eraser) eraseBatch(ctx context.Context, tx *store.Tx, b *eraseBatch) (d
 	if done == 0 || e.DryRun {
 		return done, left, nil
 	}
-	return done, left, store.AuditClients(ctx, tx, []till.ID{b.client}, e.By, ActErase, e.detail(b, done, tokens))
+	kind := "payments"
+	if b.payouts {
+		kind = "payouts"
+	}
+	return done, left, store.AuditClients(ctx, tx, []till.ID{b.client}, e.By, ActErase, e.detail(kind, done, tokens))
+}
+
+// isBusy reports whether the number of a payment or payout is still needed.
+func isBusy(ctx context.Context, tx *store.Tx, row store.Subject, sums map[store.Ref]till.RefundSums) (bool, error) {
+	busy, err := lookup.HasOpenWork(ctx, tx, row.Ref)
+	return busy || !row.Final || sums[row.Ref].Refunding > 0, err
 }
 
 // subjectsIn reads the rows of a batch, in its order.
@@ -283,8 +333,9 @@ func subjectsIn(ctx context.Context, tx *store.Tx, b *eraseBatch) (out []store.S
 }
 
 // erased returns a row without its person.
-func (e *eraser) erased(row store.Subject, b *eraseBatch) (*store.Erased, error) {
-	x := &store.Erased{Ref: row.Ref, Payout: b.payouts, Phone: row.Phone, ErasedPhone: e.keys.ErasedPhone(row.Phone)}
+func (e *eraser) erased(row store.Subject, b *eraseBatch) (*lookup.Erased, error) {
+	x := &lookup.Erased{Ref: row.Ref, Payout: b.payouts, ErasedPhone: e.keys.ErasedPhone(row.Phone),
+		Before: lookup.WordRow{Ref: row.Ref, Phone: row.Phone, Reference: row.Reference, Amount: row.Amount, Document: row.Document}}
 	x.BodyHash, x.BodyVersion = e.keys.ErasedHash(row.BodyHash, row.BodyVersion)
 	party := "customer"
 	if b.payouts {
@@ -296,11 +347,7 @@ func (e *eraser) erased(row store.Subject, b *eraseBatch) (*store.Erased, error)
 }
 
 // detail describes a commit for the audit log of its client.
-func (e *eraser) detail(b *eraseBatch, n int, tokens map[string]bool) string {
-	kind := "payments"
-	if b.payouts {
-		kind = "payouts"
-	}
+func (e *eraser) detail(kind string, n int, tokens map[string]bool) string {
 	whose := fmt.Sprintf("%d numbers", len(tokens))
 	if len(tokens) == 1 {
 		for token := range tokens {
@@ -326,7 +373,7 @@ func (e *eraser) auditHouse(ctx context.Context) error {
 			whose = "everybody before " + x.Before.String()
 		}
 	}
-	detail := fmt.Sprintf("%s: %d payments, %d payouts, %d left; %s", whose, e.out.Payments, e.out.Payouts, e.out.Left, e.Reason)
+	detail := fmt.Sprintf("%s: %d payments, %d payouts, %d checkouts, %d left; %s", whose, e.out.Payments, e.out.Payouts, e.out.Checkouts, e.out.Left, e.Reason)
 	return e.s.Update(ctx, func(tx *store.Tx) error {
 		return store.AuditClients(ctx, tx, []till.ID{till.House}, e.By, ActErase, detail)
 	})

@@ -3,6 +3,7 @@ package privacy_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,10 @@ import (
 	"till/privacy"
 	"till/provider"
 	"till/store"
+	"till/store/auditlog"
+	"till/store/lookup"
 	"till/store/storetest"
+	"till/store/webhooks"
 	"till/upkeep"
 )
 
@@ -30,7 +34,7 @@ func TestWhatHasOpenWorkIsNotErased(t *testing.T) {
 		paid := storetest.NewPayment(t, c, client, storetest.Body{Phone: phone})
 		storetest.Apply(t, c, s, paid, storetest.Succeeded)
 		storetest.Apply(t, c, s, paid, provider.Result{Outcome: provider.Failed, Reason: till.InsufficientFunds}) // a case
-		key, err := store.NewPhoneKey(testSecret)
+		key, err := lookup.NewPhoneKey(testSecret)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,12 +52,106 @@ func TestWhatHasOpenWorkIsNotErased(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if busy, err := tx.HasOpenWork(ctx, ref); err != nil || !busy || !row.Status.Final() || row.Phone != phone {
+				if busy, err := lookup.HasOpenWork(ctx, tx, ref); err != nil || !busy || !row.Status.Final() || row.Phone != phone {
 					t.Errorf("it is %s with the phone %s, open work %t, %v; want one that has ended, with work and its phone", row.Status, row.Phone, busy, err)
 				}
 			}
 			return nil
 		})
+	})
+}
+
+// What the index of words knows of a person goes with the person: the end of the phone and, with the texts, the words
+// of the description. The reference and the amount are found as before.
+func TestTheIndexOfWordsForgets(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		ctx, client, c := t.Context(), storetest.NewClient(t, s, till.Test), storetest.NewCollector(t, s)
+		paid := storetest.NewPayment(t, c, client, storetest.Body{Phone: "242061230567", Reference: "ORDER-1042", Rest: `"description": "Pain pour Loemba"`})
+		storetest.Apply(t, c, s, paid, storetest.Succeeded)
+		key, err := lookup.NewPhoneKey(testSecret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := upkeep.IndexWords(ctx, s, key, s.Now().Add(time.Second)); err != nil || n != 1 {
+			t.Fatalf("%d rows, %v", n, err)
+		}
+		has := func(text string) (n int) {
+			storetest.View(t, s, func(ctx context.Context, tx *store.Tx) error {
+				refs, err := lookup.RefsByText(ctx, tx, key, client.ID, false, lookup.NewText(text), 10)
+				n = len(refs)
+				return err
+			})
+			return n
+		}
+		kept, gone := []string{"1042", "order"}, []string{"567", "0567", "loemba", "pain"}
+		for _, text := range append(gone, kept...) {
+			if has(text) == 0 {
+				t.Errorf("the index does not have %q", text)
+			}
+		}
+		got, err := privacy.Erase(ctx, s, privacy.EraseRequest{Secret: testSecret, Erasures: []privacy.Erasure{{Before: s.Now().Add(time.Hour), Texts: true}}, By: "Awa", Reason: "a letter"})
+		if err != nil || got.Payments != 1 {
+			t.Fatalf("erased %+v, %v", got, err)
+		}
+		if _, err := upkeep.IndexWords(ctx, s, key, s.Now().Add(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range gone {
+			if has(text) > 0 {
+				t.Errorf("the index still has %q", text)
+			}
+		}
+		for _, text := range kept {
+			if has(text) == 0 {
+				t.Errorf("the index has lost %q", text)
+			}
+		}
+	})
+}
+
+// A number is kept while money is on its way back to it, and erased with the refund after that,
+// whose key still works.
+func TestAPaymentWithAnOpenRefundIsNotErased(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, s *store.Store) {
+		storetest.AllowRefunds(t, s)
+		ctx, client, c, m := t.Context(), storetest.NewClient(t, s, till.Live), storetest.NewCollector(t, s), storetest.NewDisburser(t, s)
+		const phone = "242061230001"
+		paid := storetest.Apply(t, c, s, storetest.NewPayment(t, c, client, storetest.Body{Phone: phone}), storetest.Succeeded)
+		body := storetest.RefundBody{PaymentID: paid.ID.String(), Key: till.NewID(s.Now()).String(), Value: "2000", Rest: `"description":"for Mado"`}
+		given := storetest.NewRefund(t, m, s, client, body)
+		key, err := lookup.NewPhoneKey(testSecret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := upkeep.IndexPhones(ctx, s, key, s.Now().Add(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		erase := func(want privacy.EraseResult) {
+			t.Helper()
+			got, err := privacy.Erase(ctx, s, privacy.EraseRequest{Secret: testSecret, Erasures: []privacy.Erasure{{Phone: phone}}, By: "Awa", Reason: "a letter"})
+			if err != nil || *got != want {
+				t.Errorf("erased %+v, %v; want %+v", got, err, want)
+			}
+		}
+		erase(privacy.EraseResult{Left: 2})
+		storetest.ApplyPayout(t, m, s, given, storetest.Succeeded)
+		erase(privacy.EraseResult{Payments: 1, Payouts: 1})
+		_, err = storetest.CreateRefund(t, m, s, client, storetest.RefundBody{PaymentID: paid.ID.String(), Value: "1000"})
+		var e *till.Error
+		if !errors.As(err, &e) || e.Code != till.CodeNotRefundable || !strings.Contains(e.Detail, "erased") {
+			t.Errorf("refunded to an erased number: %v", err)
+		}
+		// A retry is recognised, and another body is not.
+		again, err := storetest.CreateRefund(t, m, s, client, body)
+		if err != nil || !again.Replayed || again.Payout.ID != given.ID || strings.Contains(string(again.Payout.AppendJSON(nil)), phone) {
+			t.Errorf("asked again: %+v, %v", again.Payout, err)
+		}
+		body.Value = "1999"
+		if _, err = storetest.CreateRefund(t, m, s, client, body); !errors.As(err, &e) || e.Code != till.CodeKeyReused || e.RefundID != given.ID {
+			t.Errorf("another amount: %v", err)
+		}
 	})
 }
 
@@ -82,7 +180,7 @@ func TestErase(t *testing.T) {
 			payout := storetest.NewPayout(t, m, a, out, 0)
 			storetest.ApplyPayout(t, m, s, payout, storetest.Succeeded)
 			answerOf(t, s, a, paid.ID)
-			key, err := store.NewPhoneKey(testSecret)
+			key, err := lookup.NewPhoneKey(testSecret)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,15 +229,15 @@ func TestErase(t *testing.T) {
 				if q, err := tx.Payment(ctx, store.Ref{Client: a.ID, ID: open.ID}); err != nil || q.Phone != mine {
 					t.Errorf("an open payment is %+v, %v", q, err)
 				}
-				refs, err := tx.RefsByPhone(ctx, a.ID, key.Mark(mine), false, 10)
+				refs, err := lookup.RefsByPhone(ctx, tx, a.ID, key.Mark(mine), false, 10)
 				if err != nil || len(refs) != 1 || refs[0].ID != open.ID {
 					t.Errorf("the index of phones has %v, %v; want the open one", refs, err)
 				}
-				acts, err := tx.Audit(ctx, a.ID, 0, 100)
+				acts, err := auditlog.Read(ctx, tx, a.ID, 0, 100)
 				if n := countActs(acts, token); n != 2 {
 					t.Errorf("%d acts are in the audit log, want one for payments and one for payouts", n)
 				}
-				house, err2 := tx.Audit(ctx, till.House, 0, 100)
+				house, err2 := auditlog.Read(ctx, tx, till.House, 0, 100)
 				if n := countActs(house, token); n != 2 {
 					t.Errorf("%d acts are in the house's log, want one for each run", n)
 				}
@@ -202,13 +300,13 @@ func countActs(rows []*store.AuditRow, token string) (n int) {
 func answerOf(t *testing.T, s *store.Store, c *till.Client, subject till.ID) {
 	t.Helper()
 	ctx, now := t.Context(), s.Now()
-	e := &store.Endpoint{Endpoint: till.Endpoint{ID: till.NewID(now), ClientID: c.ID, URL: "https://shop.example.com/h", Enabled: true, CreatedAt: now, UpdatedAt: now}, Secret: []byte("sealed")}
+	e := &webhooks.Endpoint{Endpoint: till.Endpoint{ID: till.NewID(now), ClientID: c.ID, URL: "https://shop.example.com/h", Enabled: true, CreatedAt: now, UpdatedAt: now}, Secret: []byte("sealed")}
 	err := s.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.InsertEndpoint(ctx, e); err != nil {
+		if err := webhooks.InsertEndpoint(ctx, tx, e); err != nil {
 			return err
 		}
-		return tx.SaveDeliveries(ctx, []*store.Delivery{{ClientID: c.ID, EndpointID: e.ID, Sequence: 1, Kind: store.DeliverTest, ID: till.NewID(now), SubjectID: subject, Status: store.DeliveryDelivered,
-			Attempts: 1, DueAt: now, CreatedAt: now, UpdatedAt: now, Last: store.DeliveryAttempt{SentAt: now, URL: e.URL, Code: 200, Text: "thank you, Mado"}}})
+		return webhooks.SaveDeliveries(ctx, tx, []*webhooks.Delivery{{ClientID: c.ID, EndpointID: e.ID, Sequence: 1, Kind: webhooks.DeliverTest, ID: till.NewID(now), SubjectID: subject, Status: webhooks.DeliveryDelivered,
+			Attempts: 1, DueAt: now, CreatedAt: now, UpdatedAt: now, Last: webhooks.DeliveryAttempt{SentAt: now, URL: e.URL, Code: 200, Text: "thank you, Mado"}}})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -217,11 +315,11 @@ func answerOf(t *testing.T, s *store.Store, c *till.Client, subject till.ID) {
 
 func answerText(t *testing.T, tx *store.Tx, client till.ID) (text string) {
 	t.Helper()
-	endpoints, err := tx.Endpoints(t.Context(), client, 10)
+	endpoints, err := webhooks.Endpoints(t.Context(), tx, client, 10)
 	if err != nil || len(endpoints) != 1 {
 		t.Fatal(endpoints, err)
 	}
-	rows, err := tx.DeliveriesBetween(t.Context(), endpoints[0].Ref(), 0, 10)
+	rows, err := webhooks.DeliveriesBetween(t.Context(), tx, endpoints[0].Ref(), 0, 10)
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}

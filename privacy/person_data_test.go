@@ -9,6 +9,7 @@ import (
 	"till/collect"
 	"till/privacy"
 	"till/store"
+	"till/store/lookup"
 	"till/store/storetest"
 	"till/upkeep"
 )
@@ -98,7 +99,7 @@ func TestPersonData(t *testing.T) {
 // phoneWorld is two clients with payments.
 type phoneWorld struct {
 	store *store.Store
-	key   store.PhoneKey
+	key   lookup.PhoneKey
 	a, b  *till.Client
 	pays  *collect.Collector
 	t     *testing.T
@@ -110,7 +111,7 @@ func newPhoneWorld(t *testing.T, e storetest.Engine) *phoneWorld {
 	w.pays = storetest.NewCollector(t, w.store)
 	w.a, w.b = storetest.NewClient(t, w.store, till.Test), storetest.NewClient(t, w.store, till.Test)
 	var err error
-	if w.key, err = store.NewPhoneKey([]byte("a secret for tests only")); err != nil {
+	if w.key, err = lookup.NewPhoneKey([]byte("a secret for tests only")); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"till"
@@ -20,6 +21,8 @@ type Deps struct {
 	CallbackURL string
 	// Conns is how many connections it may keep open; 0 means 64.
 	Conns int
+	// Dial replaces the dialer, for a network in memory; nil means the system's.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // Tokens stores operators' access tokens for all instances: encrypted in the

@@ -66,6 +66,9 @@ type Result struct {
 	// Retryable says that a new payment may well succeed (a timeout, say).
 	Retryable bool
 
+	// Original is what the answer about a refund shows of the payment that it gives back.
+	Original OriginalState
+
 	// OurFault says what is wrong with our own account at the operator, an empty
 	// float or a missing role, for a person to fix; "" if nothing is. It is not the
 	// customer's or recipient's fault, and affects the next request too.
@@ -85,6 +88,12 @@ type Request struct {
 	Description string
 	ExpiresAt   till.Time // when the customer's time to approve ends
 	CallbackURL string    // "" where callbacks cannot reach us
+
+	// PaymentID is of a refund, by either road: the payment that it gives back.
+	PaymentID till.ID
+	// Refund is of a refund by the operator's own call. Without it, a refund is sent like any
+	// payout.
+	Refund *Original
 }
 
 // Query asks an operator for the state of a submitted request.
@@ -97,6 +106,7 @@ type Query struct {
 	Phone       string // "" if the person's data was erased
 	Amount      till.Money
 	CallbackURL string // for an operator that answers a query by a callback
+	Refund      *Original
 
 	// Handle is what an earlier Result returned, "" if none did.
 	Handle string
@@ -175,6 +185,14 @@ type Traits struct {
 	// LateReads are the times after a final other than success at which the
 	// operator is asked once more, in case the money came after all.
 	LateReads []time.Duration
+
+	// PayerUnknown says that anybody who has the operator's page can pay: the number that we
+	// asked for need not be the payer's. Nothing is sent back to it.
+	PayerUnknown bool
+
+	// RefundsBounded says that the operator's refund call is used unless the configuration says
+	// otherwise: it takes our reference, is asked by it, and never moves more than the payment.
+	RefundsBounded bool
 
 	// NeedsCallbackBody says that the body of the latest callback is kept for Check.
 	NeedsCallbackBody bool

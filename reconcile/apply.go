@@ -11,6 +11,7 @@ import (
 	"till"
 	"till/engine"
 	"till/store"
+	"till/store/matching"
 )
 
 // CaseStatement is the kind of a case that a statement opens because it
@@ -79,9 +80,9 @@ func Apply(ctx context.Context, s *store.Store, r *Result, a ApplyOptions) (*App
 	var settle, cases, strays []planned
 	for _, p := range r.plan {
 		switch p.remedy {
-		case OpenACase:
+		case openACase:
 			cases = append(cases, p)
-		case KeepStray:
+		case keepStray:
 			strays = append(strays, p)
 		default:
 			settle = append(settle, p)
@@ -172,8 +173,8 @@ func (x *applier) settle(ctx context.Context, kind till.SubjectKind, batch []pla
 			return err
 		}
 		all[i] = &engine.ResolveItem{Ref: store.Ref{Client: p.client, ID: p.id},
-			Resolution: engine.Resolution{Success: p.remedy == SettleSuccess, By: x.By, Evidence: x.evidence(p), Digest: x.r.Digest[:]}}
-		if p.remedy == SettleSuccess {
+			Resolution: engine.Resolution{Success: p.remedy == settleSuccess, By: x.By, Evidence: x.evidence(p), Digest: x.r.Digest[:]}}
+		if p.remedy == settleSuccess {
 			all[i].Receipt = line.receipt
 		}
 	}
@@ -233,7 +234,7 @@ func (x *applier) openCasesIn(ctx context.Context, tx *store.Tx, batch []planned
 	if err != nil {
 		return 0, 0, err
 	}
-	there, err := tx.CasesOf(ctx, CaseStatement, refs)
+	there, err := matching.CasesOf(ctx, tx, CaseStatement, refs)
 	if err != nil {
 		return 0, 0, err
 	}

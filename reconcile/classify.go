@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"till"
-	"till/store"
+	"till/store/matching"
 )
 
 // Class says how a line of an operator's statement compares with our books.
@@ -30,8 +30,8 @@ const (
 	BrokenLine        Class = "broken_line"         // a line that cannot be read
 )
 
-// Classes lists every class in the order of the report.
-var Classes = []Class{Matched, MatchedLate, NoMoney, Elsewhere, Explained, MissingAtOperator, MissingHere, AmountDiffers, Late, OpenHere, StatusDiffers,
+// classes lists every class in the order of the report.
+var classes = []Class{Matched, MatchedLate, NoMoney, Elsewhere, Explained, MissingAtOperator, MissingHere, AmountDiffers, Late, OpenHere, StatusDiffers,
 	ReceiptUsedTwice, PaidTwice, ReceiptDiffers, LedgerDiffers, BrokenLine}
 
 // Difference reports whether a person has to check it.
@@ -44,10 +44,10 @@ type Remedy string
 
 // The remedies.
 const (
-	SettleSuccess Remedy = "success" // the line is evidence: the money came
-	SettleFailed  Remedy = "failed"  // the line is evidence: it did not
-	OpenACase     Remedy = "case"    // a person decides
-	KeepStray     Remedy = "stray"   // the money names us: it is kept until somebody owns it
+	settleSuccess Remedy = "success" // the line is evidence: the money came
+	settleFailed  Remedy = "failed"  // the line is evidence: it did not
+	openACase     Remedy = "case"    // a person decides
+	keepStray     Remedy = "stray"   // the money names us: it is kept until somebody owns it
 )
 
 // classification is the result of comparing a line with a payment or payout.
@@ -68,79 +68,79 @@ type otherLines struct {
 }
 
 // settled reports whether our books say that the money moved.
-func settled(c *store.ReconcileRow) bool { return c.Status == till.Success || c.Late }
+func settled(c *matching.ReconcileRow) bool { return c.Status == till.Success || c.Late }
 
 // final reports whether the status is final. Only payouts can be cancelled.
-func final(c *store.ReconcileRow) bool { return c.Status.Final() || c.Status == "cancelled" }
+func final(c *matching.ReconcileRow) bool { return c.Status.Final() || c.Status == "cancelled" }
 
 // classify compares a line with its payment or payout.
-func classify(line *record, money till.Money, c *store.ReconcileRow, b otherLines) classification {
+func classify(line *record, money till.Money, c *matching.ReconcileRow, b otherLines) classification {
 	switch line.status {
 	case lineSuccess:
 		return classifySuccess(line, money, c, b)
 	case lineFailed:
 		switch {
 		case b.success != 0:
-			return classification{StatusDiffers, fmt.Sprintf("the line says failed, and line %d says success", b.success), OpenACase}
+			return classification{StatusDiffers, fmt.Sprintf("the line says failed, and line %d says success", b.success), openACase}
 		case settled(c):
-			return classification{StatusDiffers, "the line says failed; here it has succeeded", OpenACase}
+			return classification{StatusDiffers, "the line says failed; here it has succeeded", openACase}
 		case final(c):
 			return classification{NoMoney, "no money moved, on both sides", ""}
 		}
-		return classification{OpenHere, "the line says failed; here it is still open", SettleFailed}
+		return classification{OpenHere, "the line says failed; here it is still open", settleFailed}
 	case lineReversed:
 		switch {
 		case money != c.Amount:
-			return classification{AmountDiffers, "what was taken back is not what was asked for", OpenACase}
+			return classification{AmountDiffers, "what was taken back is not what was asked for", openACase}
 		case settled(c) && c.Reversed && b.success != 0:
 			return classification{Matched, "taken back, on both sides", ""}
 		case settled(c) && c.Reversed:
 			return classification{NoMoney, "it came and was taken back, on both sides", ""}
 		case settled(c):
-			return classification{StatusDiffers, "the line says that the money was taken back; here it was not", OpenACase}
+			return classification{StatusDiffers, "the line says that the money was taken back; here it was not", openACase}
 		case final(c):
 			return classification{NoMoney, "the money was taken back, and none is booked here", ""}
 		}
-		return classification{StatusDiffers, "the line says that the money was taken back; here it is still open", OpenACase}
+		return classification{StatusDiffers, "the line says that the money was taken back; here it is still open", openACase}
 	}
 	if final(c) {
-		return classification{StatusDiffers, "the line says that it is not decided; here it has ended", OpenACase}
+		return classification{StatusDiffers, "the line says that it is not decided; here it has ended", openACase}
 	}
 	return classification{NoMoney, "not decided yet, on both sides", ""}
 }
 
-func classifySuccess(line *record, money till.Money, c *store.ReconcileRow, b otherLines) classification {
+func classifySuccess(line *record, money till.Money, c *matching.ReconcileRow, b otherLines) classification {
 	ours := receiptKey(c.Receipt)
 	theirs := line.keys[byReceipt]
 	switch {
 	case b.success != 0 && b.sameCode:
-		return classification{ReceiptUsedTwice, fmt.Sprintf("line %d says the same already", b.success), OpenACase}
+		return classification{ReceiptUsedTwice, fmt.Sprintf("line %d says the same already", b.success), openACase}
 	case b.success != 0:
-		return classification{PaidTwice, fmt.Sprintf("line %d says success under another receipt: the customer may have paid twice", b.success), OpenACase}
+		return classification{PaidTwice, fmt.Sprintf("line %d says success under another receipt: the customer may have paid twice", b.success), openACase}
 	case b.twin != 0 && (!settled(c) || ours != theirs):
-		return classification{ReceiptUsedTwice, fmt.Sprintf("line %d has the same receipt under another reference", b.twin), OpenACase}
+		return classification{ReceiptUsedTwice, fmt.Sprintf("line %d has the same receipt under another reference", b.twin), openACase}
 	case money.Currency != c.Amount.Currency:
-		return classification{AmountDiffers, "the currency is not the one that was asked for", OpenACase}
+		return classification{AmountDiffers, "the currency is not the one that was asked for", openACase}
 	case money != c.Amount:
-		return classification{AmountDiffers, "the amount is not what was asked for", OpenACase}
+		return classification{AmountDiffers, "the amount is not what was asked for", openACase}
 	case settled(c):
 		return classifyBooked(c, ours, theirs)
 	case b.reversed != 0:
 		return classification{NoMoney, fmt.Sprintf("taken back by line %d", b.reversed), ""}
 	case b.failed != 0:
-		return classification{StatusDiffers, fmt.Sprintf("the line says success, and line %d says failed", b.failed), OpenACase}
+		return classification{StatusDiffers, fmt.Sprintf("the line says success, and line %d says failed", b.failed), openACase}
 	case c.Status == "cancelled" && c.Reference.IsZero():
-		return classification{StatusDiffers, "the line says success; here it was cancelled before it was sent", OpenACase}
+		return classification{StatusDiffers, "the line says success; here it was cancelled before it was sent", openACase}
 	case final(c):
-		return classification{Late, "the line says success; here it has ended as " + string(c.Status), SettleSuccess}
+		return classification{Late, "the line says success; here it has ended as " + string(c.Status), settleSuccess}
 	}
-	return classification{Late, "the line says success; here it is still open", SettleSuccess}
+	return classification{Late, "the line says success; here it is still open", settleSuccess}
 }
 
 // classifyBooked compares a line that says success with booked money.
-func classifyBooked(c *store.ReconcileRow, ours, theirs key) classification {
+func classifyBooked(c *matching.ReconcileRow, ours, theirs key) classification {
 	if why := ledgerDiffers(c); why != "" {
-		return classification{LedgerDiffers, why, OpenACase}
+		return classification{LedgerDiffers, why, openACase}
 	}
 	if ours != (key{}) && theirs != (key{}) && ours != theirs {
 		return classification{ReceiptDiffers, "the same money, under another receipt", ""}
@@ -153,7 +153,7 @@ func classifyBooked(c *store.ReconcileRow, ours, theirs key) classification {
 
 // ledgerDiffers says how the ledger differs from a payment or payout whose
 // money moved, "" if it does not.
-func ledgerDiffers(c *store.ReconcileRow) string {
+func ledgerDiffers(c *matching.ReconcileRow) string {
 	switch {
 	case c.Booked.IsZero():
 		return "the money moved, and the ledger has no entry for it"
@@ -167,12 +167,12 @@ func ledgerDiffers(c *store.ReconcileRow) string {
 // operator moved its money between its creation and its booking, by a clock
 // that may differ from ours. A statement that covers all of that time must
 // have a line.
-func classifyUnmatched(c *store.ReconcileRow, from, to, slack till.Time) (classification, bool) {
+func classifyUnmatched(c *matching.ReconcileRow, from, to, slack till.Time) (classification, bool) {
 	if !settled(c) {
 		return classification{}, false
 	}
 	if why := ledgerDiffers(c); why != "" && c.CreatedAt >= from && c.CreatedAt <= to {
-		return classification{LedgerDiffers, why + "; and no line is about it", OpenACase}, true
+		return classification{LedgerDiffers, why + "; and no line is about it", openACase}, true
 	}
 	switch {
 	case c.BookedAt < from || c.CreatedAt > to:

@@ -20,7 +20,7 @@ type lines struct {
 	number uint32
 }
 
-var errLong = fmt.Errorf("the line is longer than %d KiB", MaxStatementLine>>10)
+var errLong = fmt.Errorf("the line is longer than %d KiB", maxStatementLine>>10)
 
 // next returns the next line without its end, and where it begins. A line
 // that is too long is errLong, and the one after it comes next.

@@ -39,7 +39,7 @@ type Mapping struct {
 	Reversed      []string `toml:"reversed"`       // that it was taken back
 	Pending       []string `toml:"pending"`        // that it is not decided
 	Incoming      []string `toml:"incoming"`       // words of the direction column: a payment
-	Outgoing      []string `toml:"outgoing"`       // a payout
+	Outgoing      []string `toml:"outgoing"`       // a payout or a refund
 	Ignored       []string `toml:"ignored"`        // neither: the operator's own fees, transfers to a bank
 	Negative      string   `toml:"negative"`       // an amount below zero: "refuse" (unless set), "outgoing" or "reversed"
 
@@ -51,8 +51,8 @@ type Mapping struct {
 	TimeZone   string `toml:"time_zone"`   // of times that name none: "Africa/Brazzaville" or "+01:00"; UTC unless set
 }
 
-// NoColumn is what a column that a statement does not have is mapped to.
-const NoColumn = "-"
+// noColumn is what a column that a statement does not have is mapped to.
+const noColumn = "-"
 
 // Limits of a mapping.
 const (
@@ -68,7 +68,7 @@ var words = map[string][]string{
 	"reversed": {"reversed", "reversal", "refunded"},
 	"pending":  {"pending", "processing", "in progress", "open"},
 	"incoming": {"in", "credit", "collection", "payment", "deposit"},
-	"outgoing": {"out", "debit", "payout", "disbursement", "withdrawal"},
+	"outgoing": {"out", "debit", "payout", "disbursement", "withdrawal", "refund"},
 	"ignored":  {"fee", "charge", "commission"},
 }
 
@@ -156,7 +156,7 @@ func (m *Mapping) names(l *layout) error {
 			return fmt.Errorf("%s: the name of a column has at most %d bytes", key, maxWordLength)
 		case name == "" && l.header > 0:
 			name, l.defaulted[i] = key, true
-		case name == NoColumn || name == "":
+		case name == noColumn || name == "":
 			continue
 		}
 		if number, ok := strings.CutPrefix(name, "#"); ok {
@@ -178,7 +178,7 @@ func (m *Mapping) names(l *layout) error {
 		if _, known := till.CurrencyDecimals(m.FixedCurrency); !known {
 			return fmt.Errorf("fixed_currency: %q is not a currency that is known", m.FixedCurrency)
 		}
-		if m.Currency != "" && m.Currency != NoColumn {
+		if m.Currency != "" && m.Currency != noColumn {
 			return fmt.Errorf("fixed_currency: the column %q says the currency already", m.Currency)
 		}
 		l.columns[columnCurrency] = ""

@@ -7,11 +7,12 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/matching"
 )
 
 // compare finds the lines about a payment or payout and judges them. With old
 // set, one without a line is passed over.
-func (r *reconciler) compare(c *store.ReconcileRow, old bool) error {
+func (r *reconciler) compare(c *matching.ReconcileRow, old bool) error {
 	if c.Connection != r.Connection {
 		return nil
 	}
@@ -47,7 +48,7 @@ func (r *reconciler) compare(c *store.ReconcileRow, old bool) error {
 
 // keepMatching leaves the lines that go the payment's or payout's way, in the order
 // of the file.
-func (r *reconciler) keepMatching(c *store.ReconcileRow) {
+func (r *reconciler) keepMatching(c *matching.ReconcileRow) {
 	way := incoming
 	if c.Kind == till.SubjectPayout {
 		way = outgoing
@@ -62,7 +63,7 @@ func (r *reconciler) keepMatching(c *store.ReconcileRow) {
 
 // classifyFound judges the lines that were found for a payment or payout, or that
 // there are none.
-func (r *reconciler) classifyFound(c *store.ReconcileRow) error {
+func (r *reconciler) classifyFound(c *matching.ReconcileRow) error {
 	if len(r.found) == 0 {
 		if v, said := classifyUnmatched(c, r.report.From, r.report.To, till.Time(r.Slack.Microseconds())); said {
 			return r.addFinding(v, 0, c)
@@ -84,7 +85,7 @@ func (r *reconciler) classifyFound(c *store.ReconcileRow) error {
 	for _, i := range r.found {
 		l := r.lines.at(i)
 		if l.flags&claimed != 0 {
-			v := classification{ReceiptUsedTwice, "the line is about another payment or payout, too", OpenACase}
+			v := classification{ReceiptUsedTwice, "the line is about another payment or payout, too", openACase}
 			if err := r.addFinding(v, i+1, c); err != nil {
 				return err
 			}
@@ -108,7 +109,7 @@ func (r *reconciler) classifyFound(c *store.ReconcileRow) error {
 
 // addFinding counts a verdict, plans its remedy and reports it. line is 1 +
 // the record, 0 for none.
-func (r *reconciler) addFinding(v classification, line uint32, c *store.ReconcileRow) error {
+func (r *reconciler) addFinding(v classification, line uint32, c *matching.ReconcileRow) error {
 	f := &r.finding
 	*f = Finding{Class: v.class, Why: v.why, Remedy: v.remedy, Ours: c}
 	var said, ours int64
@@ -209,13 +210,13 @@ func (r *reconciler) findByLine(ctx context.Context) error {
 		return nil
 	}
 	for chunk := range slices.Chunk(left, min(lookupSlice, r.slice)) {
-		sought := make([]store.StatementKey, 0, len(chunk))
+		sought := make([]matching.StatementKey, 0, len(chunk))
 		for _, i := range chunk {
 			line, err := r.parser.reread(r.File, r.lines.at(i), r.buffer)
 			if err != nil {
 				return err
 			}
-			s := store.StatementKey{Receipt: line.receipt}
+			s := matching.StatementKey{Receipt: line.receipt}
 			for _, k := range line.keys[:byReceipt] {
 				if k != (key{}) && !k.isTail() {
 					s.References = append(s.References, till.ID(k))
@@ -225,11 +226,11 @@ func (r *reconciler) findByLine(ctx context.Context) error {
 		}
 		for _, client := range r.clients {
 			err := r.view(ctx, func(tx *store.Tx) error {
-				refs, err := tx.FindByStatement(ctx, r.Connection, client, sought)
+				refs, err := matching.FindByStatement(ctx, tx, r.Connection, client, sought)
 				if err != nil {
 					return err
 				}
-				r.rows, err = tx.ReconcileRowsByID(ctx, r.Connection, r.unseen(refs), r.rows[:0])
+				r.rows, err = matching.ReconcileRowsByID(ctx, tx, r.Connection, r.unseen(refs), r.rows[:0])
 				return err
 			})
 			if err != nil {
@@ -249,7 +250,7 @@ func (r *reconciler) findByLine(ctx context.Context) error {
 func (r *reconciler) matchDeferred(ctx context.Context) error {
 	for chunk := range slices.Chunk(r.deferred, r.slice) {
 		err := r.view(ctx, func(tx *store.Tx) (err error) {
-			r.rows, err = tx.ReconcileRowsByID(ctx, r.Connection, chunk, r.rows[:0])
+			r.rows, err = matching.ReconcileRowsByID(ctx, tx, r.Connection, chunk, r.rows[:0])
 			return err
 		})
 		if err != nil {

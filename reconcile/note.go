@@ -5,6 +5,7 @@ import (
 	"math/big"
 
 	"till/store"
+	"till/store/admin"
 )
 
 // NoteStatement records what a comparison has left, for those who watch over it. a is nil
@@ -19,16 +20,16 @@ func Note(ctx context.Context, s *store.Store, connection string, r *Result, a *
 			left[class] -= n
 		}
 	}
-	sums := []store.StatementSum{{Class: store.StatementLines, Count: r.Lines}}
+	sums := []admin.StatementSum{{Class: admin.StatementLines, Count: r.Lines}}
 	for _, sum := range r.Sums {
 		// How much of a class was settled is not known by currency: until the statement is
 		// compared again, the class counts as a whole, or not at all.
 		if sum.Class.Difference() && left[sum.Class] > 0 {
-			sums = append(sums, store.StatementSum{Class: string(sum.Class), Currency: sum.Currency, Count: min(sum.Count, left[sum.Class]), Minor: apart(&sum.Operator, &sum.Ours)})
+			sums = append(sums, admin.StatementSum{Class: string(sum.Class), Currency: sum.Currency, Count: min(sum.Count, left[sum.Class]), Minor: apart(&sum.Operator, &sum.Ours)})
 		}
 	}
 	_, err := store.RetryUnknown(ctx, s.UpdateBackground, func(tx *store.Tx, _ bool) error {
-		return tx.SaveStatement(ctx, connection, r.From, r.To, sums)
+		return admin.SaveStatement(ctx, tx, connection, r.From, r.To, sums)
 	})
 	return err
 }

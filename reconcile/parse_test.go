@@ -88,11 +88,11 @@ func TestMappingNamesTheWrongKey(t *testing.T) {
 		"delimiter:":       {Delimiter: ";;"},
 		"header_line:":     {HeaderLine: &negative},
 		"skip_prefixes:":   {SkipPrefixes: []string{""}},
-		"amount:":          {Amount: NoColumn},
-		"reference:":       {Reference: NoColumn, ExternalID: NoColumn, Receipt: NoColumn},
+		"amount:":          {Amount: noColumn},
+		"reference:":       {Reference: noColumn, ExternalID: noColumn, Receipt: noColumn},
 		"receipt:":         {Receipt: "#0"},
 		"external_id:":     {ExternalID: strings.Repeat("x", 200)},
-		"currency:":        {Currency: NoColumn},
+		"currency:":        {Currency: noColumn},
 		"fixed_currency:":  {FixedCurrency: "FCFA"},
 		"success:":         {Success: []string{"OK", "ok"}},
 		"failed:":          {Success: []string{"Done"}, Failed: []string{"done"}},
@@ -110,7 +110,7 @@ func TestMappingNamesTheWrongKey(t *testing.T) {
 			t.Errorf("%s %v", key, err)
 		}
 	}
-	for _, m := range []Mapping{{}, {FixedCurrency: "XAF"}, {Failed: []string{"completed"}}, {Currency: NoColumn, FixedCurrency: "KES"}} {
+	for _, m := range []Mapping{{}, {FixedCurrency: "XAF"}, {Failed: []string{"completed"}}, {Currency: noColumn, FixedCurrency: "KES"}} {
 		if err := m.Validate(); err != nil {
 			t.Errorf("%+v: %v", m, err)
 		}

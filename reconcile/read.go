@@ -16,8 +16,8 @@ import (
 
 // Limits of an operator's statement.
 const (
-	MaxStatementLines  = 10_000_000 // a line takes about 110 bytes of memory
-	MaxStatementLine   = 64 << 10   // bytes of one line
+	maxStatementLines  = 10_000_000 // a line takes about 110 bytes of memory
+	maxStatementLine   = 64 << 10   // bytes of one line
 	maxFields          = 256        // of one line
 	maxReceipt         = 128        // characters, as of a payment
 	progressEveryLines = 1 << 16
@@ -144,7 +144,7 @@ func clip(s string) string {
 // readStatement reads a file into records. It reports broken lines to broken,
 // and counts in c what it met.
 func readStatement(ctx context.Context, in io.Reader, f *statementFile, c *ReadCounts, broken func(line uint32, why string) error, progress func(bytes int64)) (*records, error) {
-	l := &lines{in: bufio.NewReaderSize(in, MaxStatementLine), digest: sha256.New()}
+	l := &lines{in: bufio.NewReaderSize(in, maxStatementLine), digest: sha256.New()}
 	if err := f.begin(l); err != nil {
 		return nil, err
 	}
@@ -157,8 +157,8 @@ func readStatement(ctx context.Context, in io.Reader, f *statementFile, c *ReadC
 		if err != nil && !errors.Is(err, errLong) {
 			return nil, err
 		}
-		if c.Lines++; c.Lines > MaxStatementLines {
-			return nil, fmt.Errorf("the statement has more than %d lines: cut it in pieces", MaxStatementLines)
+		if c.Lines++; c.Lines > maxStatementLines {
+			return nil, fmt.Errorf("the statement has more than %d lines: cut it in pieces", maxStatementLines)
 		}
 		if c.Lines%progressEveryLines == 0 {
 			progress(l.offset)
@@ -196,7 +196,7 @@ const usualLine = 1 << 10
 // reread reads a line once more, in its own words. The buffer is for it alone.
 func (f *statementFile) reread(file io.ReaderAt, want *record, buffer []byte) (*fileLine, error) {
 	var text []byte
-	for _, size := range []int{usualLine, MaxStatementLine} {
+	for _, size := range []int{usualLine, maxStatementLine} {
 		n, err := file.ReadAt(buffer[:size], want.offset)
 		if err != nil && err != io.EOF {
 			return nil, err

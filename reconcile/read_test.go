@@ -57,8 +57,8 @@ func TestBrokenLinesAreNamed(t *testing.T) {
 		{strings.Replace(good, "a,b", "\xff,b", 1), "not UTF-8"},
 		{strings.Replace(good, "a,b", "\x00,b", 1), "a NUL byte"},
 		{strings.Replace(good, "R1", strings.Repeat("R", maxReceipt+1), 1), "the receipt is longer"},
-		{strings.Replace(good, "a,b", strings.Repeat("a", MaxStatementLine)+",b", 1), "longer than 64 KiB"},
-		{strings.Replace(good, "a,b", strings.Repeat("a", 5*MaxStatementLine)+",b", 1), "longer than 64 KiB"},
+		{strings.Replace(good, "a,b", strings.Repeat("a", maxStatementLine)+",b", 1), "longer than 64 KiB"},
+		{strings.Replace(good, "a,b", strings.Repeat("a", 5*maxStatementLine)+",b", 1), "longer than 64 KiB"},
 	} {
 		for _, end := range []string{"\n", "\r\n"} {
 			r, _, counts, broken, err := readText(t, Mapping{}, plainHeader+good+end+c.line+end+good)
@@ -93,7 +93,7 @@ func TestStatementsAreRead(t *testing.T) {
 	if c.Lines != 4 || c.Ignored != 2 || c.Broken != 1 || c.Digest != sha256.Sum256([]byte(text)) || len(broken) != 1 || r.n != 1 {
 		t.Fatalf("%+v, %v", c, broken)
 	}
-	line, err := f.reread(bytes.NewReader([]byte(text)), r.at(0), make([]byte, MaxStatementLine))
+	line, err := f.reread(bytes.NewReader([]byte(text)), r.at(0), make([]byte, maxStatementLine))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestStatementsAreRead(t *testing.T) {
 	if diff := cmp.Diff(fmt.Sprint(got...), fmt.Sprint(want...)); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := f.reread(bytes.NewReader([]byte(strings.Replace(text, "1500,5", "1500,6", 1))), r.at(0), make([]byte, MaxStatementLine)); err != errChanged {
+	if _, err := f.reread(bytes.NewReader([]byte(strings.Replace(text, "1500,5", "1500,6", 1))), r.at(0), make([]byte, maxStatementLine)); err != errChanged {
 		t.Errorf("the file changed: %v", err)
 	}
 
@@ -131,7 +131,7 @@ func TestStatementsAreRefused(t *testing.T) {
 		{Mapping{Amount: "#4"}, "amount,currency,reference\n", "amount: there is no column #4"},
 		{Mapping{}, "amount,Amount,currency,reference\n", `two columns are called "amount"`},
 		{Mapping{}, `"amount` + "\n", "a quote is not closed"},
-		{Mapping{}, strings.Repeat("x", 2*MaxStatementLine), "longer than 64 KiB"},
+		{Mapping{}, strings.Repeat("x", 2*maxStatementLine), "longer than 64 KiB"},
 	} {
 		if _, _, _, _, err := readText(t, c.mapping, c.text); err == nil || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%.40q: got %v, want %q", c.text, err, c.why)
@@ -190,7 +190,7 @@ func FuzzStatement(f *testing.F) {
 		if c.Lines != c.Ignored+c.Broken+int64(r.n) || int(c.Broken) != len(broken) {
 			t.Fatalf("%d lines: %+v", r.n, c)
 		}
-		buffer := make([]byte, MaxStatementLine)
+		buffer := make([]byte, maxStatementLine)
 		for i := range uint32(r.n) {
 			l := r.at(i)
 			if l.amount <= 0 || l.amount > till.MaxMinor || l.status == 0 || broken[l.number] != "" {

@@ -12,6 +12,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/matching"
 )
 
 // ReconcileOptions says what Reconcile compares.
@@ -77,7 +78,7 @@ type Finding struct {
 	SaidStatus                     string
 	SaidAt                         till.Time
 
-	Ours *store.ReconcileRow // nil: none
+	Ours *matching.ReconcileRow // nil: none
 }
 
 // ReadCounts counts the lines of the file.
@@ -142,7 +143,7 @@ type reconciler struct {
 	seen        map[store.Ref]struct{} // compared subjects outside of them
 	deferred    []store.Ref            // subjects whose receipt is on a line with another reference
 
-	rows    []store.ReconcileRow
+	rows    []matching.ReconcileRow
 	found   []uint32
 	buffer  []byte
 	finding Finding
@@ -167,7 +168,7 @@ func Compare(ctx context.Context, s *store.Store, c Options) (*Result, error) {
 		c.maxLookups = maxLookups
 	}
 	r := &reconciler{Options: c, s: s, report: &Result{}, parser: &statementFile{layout: layout},
-		seen: map[store.Ref]struct{}{}, buffer: make([]byte, MaxStatementLine)}
+		seen: map[store.Ref]struct{}{}, buffer: make([]byte, maxStatementLine)}
 	r.report.file = r
 	broken := func(line uint32, why string) error {
 		return r.emit(&Finding{Class: BrokenLine, Why: why, Line: line}, "", 0, 0)
@@ -185,7 +186,7 @@ func Compare(ctx context.Context, s *store.Store, c Options) (*Result, error) {
 		}
 	}
 	slices.SortFunc(r.report.Sums, func(a, b *ClassSum) int {
-		if d := slices.Index(Classes, a.Class) - slices.Index(Classes, b.Class); d != 0 {
+		if d := slices.Index(classes, a.Class) - slices.Index(classes, b.Class); d != 0 {
 			return d
 		}
 		return bytes.Compare([]byte(a.Currency), []byte(b.Currency))
@@ -276,7 +277,7 @@ func (r *reconciler) walk(ctx context.Context, client, after, last till.ID, old 
 	for _, kind := range []till.SubjectKind{till.SubjectPayment, till.SubjectPayout} {
 		for at := after; ; {
 			err := r.view(ctx, func(tx *store.Tx) (err error) {
-				r.rows, err = tx.ReconcileRows(ctx, kind, r.Connection, client, at, last, r.slice, r.rows[:0])
+				r.rows, err = matching.ReconcileRows(ctx, tx, kind, r.Connection, client, at, last, r.slice, r.rows[:0])
 				return err
 			})
 			if err != nil {
@@ -306,16 +307,16 @@ func (r *reconciler) walkBooked(ctx context.Context) error {
 	first, last := till.LastID(r.report.From-1), till.LastID(r.report.To)
 	for _, client := range r.clients {
 		for at := first; ; {
-			var moved []store.PostedSubject
+			var moved []matching.PostedSubject
 			err := r.view(ctx, func(tx *store.Tx) (err error) {
-				if moved, err = tx.PostedSubjects(ctx, r.Connection, client, at, last, r.slice); err != nil {
+				if moved, err = matching.PostedSubjects(ctx, tx, r.Connection, client, at, last, r.slice); err != nil {
 					return err
 				}
 				var refs []store.Ref
 				for _, m := range moved {
 					refs = append(refs, store.Ref{Client: client, ID: m.Subject})
 				}
-				r.rows, err = tx.ReconcileRowsByID(ctx, r.Connection, r.unseen(refs), r.rows[:0])
+				r.rows, err = matching.ReconcileRowsByID(ctx, tx, r.Connection, r.unseen(refs), r.rows[:0])
 				return err
 			})
 			if err != nil {

@@ -21,6 +21,7 @@ import (
 	"till/provider"
 	"till/reconcile"
 	"till/store"
+	"till/store/auditlog"
 	"till/store/storetest"
 	"till/upkeep"
 )
@@ -224,7 +225,7 @@ func (d *statementTest) linesOf(name string) (out []string) {
 func (d *statementTest) audit(after int64) (out []*store.AuditRow) {
 	d.t.Helper()
 	err := d.s.View(d.t.Context(), func(tx *store.Tx) (err error) {
-		out, err = tx.Audit(d.t.Context(), d.client.ID, after, 1000)
+		out, err = auditlog.Read(d.t.Context(), tx, d.client.ID, after, 1000)
 		return err
 	})
 	if err != nil {

@@ -8,13 +8,14 @@ import (
 	"till"
 	"till/books"
 	"till/store"
+	"till/store/matching"
 )
 
 // strayKeyOf returns the names on a line that have our form: a reference is a
 // UUID of version 4, an id one of version 7. M-Pesa shows the end of an id,
 // which counts only with a receipt.
-func strayKeyOf(connection string, l *record, receipt string) (store.StrayKey, bool) {
-	k := store.StrayKey{Connection: connection, Receipt: receipt}
+func strayKeyOf(connection string, l *record, receipt string) (matching.StrayKey, bool) {
+	k := matching.StrayKey{Connection: connection, Receipt: receipt}
 	tail := false
 	for _, text := range l.keys[:byReceipt] {
 		switch id := till.ID(text); {
@@ -40,7 +41,7 @@ func (r *reconciler) classifyMissing(ctx context.Context) error {
 		}
 	}
 	for chunk := range slices.Chunk(left, min(lookupSlice, r.slice)) {
-		keys, of := make([]store.StrayKey, 0, len(chunk)), make(map[uint32]int, len(chunk))
+		keys, of := make([]matching.StrayKey, 0, len(chunk)), make(map[uint32]int, len(chunk))
 		for _, i := range chunk {
 			k, ours, err := r.strayKey(i)
 			if err != nil {
@@ -51,9 +52,9 @@ func (r *reconciler) classifyMissing(ctx context.Context) error {
 				keys = append(keys, k)
 			}
 		}
-		var found map[int][]*store.Stray
+		var found map[int][]*matching.Stray
 		if len(keys) > 0 {
-			err := r.view(ctx, func(tx *store.Tx) (err error) { found, err = tx.FindStrays(ctx, keys); return err })
+			err := r.view(ctx, func(tx *store.Tx) (err error) { found, err = matching.FindStrays(ctx, tx, keys); return err })
 			if err != nil {
 				return err
 			}
@@ -74,7 +75,7 @@ func (r *reconciler) classifyMissing(ctx context.Context) error {
 
 // strayKey returns the names on a line, and whether it is a stray: it has our
 // form and says that money moved, and no other line takes it back.
-func (r *reconciler) strayKey(i uint32) (k store.StrayKey, ours bool, err error) {
+func (r *reconciler) strayKey(i uint32) (k matching.StrayKey, ours bool, err error) {
 	l := r.lines.at(i)
 	if l.status != lineSuccess || l.keys[byReference] == (key{}) && l.keys[byExternalID] == (key{}) {
 		return k, false, nil
@@ -98,8 +99,8 @@ func (r *reconciler) strayKey(i uint32) (k store.StrayKey, ours bool, err error)
 
 // classifyStray classifies a line of our form that matches nothing, by the
 // strays of the same name.
-func classifyStray(v classification, found []*store.Stray) classification {
-	v.remedy, v.why = KeepStray, v.why+", and it has the form of ours"
+func classifyStray(v classification, found []*matching.Stray) classification {
+	v.remedy, v.why = keepStray, v.why+", and it has the form of ours"
 	for _, s := range found {
 		if s.Why == "" {
 			v.why = "stray " + s.ID.String() + " is open"
@@ -114,7 +115,7 @@ func classifyStray(v classification, found []*store.Stray) classification {
 // stray of a callback.
 func (x *applier) recordStrays(ctx context.Context, batch []planned) error {
 	f := x.r.file
-	var fresh []*store.Stray
+	var fresh []*matching.Stray
 	for i := range batch {
 		l := f.lines.at(batch[i].line - 1)
 		line, err := f.parser.reread(f.File, l, f.buffer)
@@ -122,8 +123,8 @@ func (x *applier) recordStrays(ctx context.Context, batch []planned) error {
 			return err
 		}
 		k, _ := strayKeyOf(f.Connection, l, line.receipt)
-		s := &store.Stray{Connection: k.Connection, Reference: k.Reference, Subject: k.Subject, Receipt: k.Receipt, Amount: f.lines.money(l),
-			Direction: map[direction]string{incoming: store.StrayIn, outgoing: store.StrayOut}[l.direction], Source: store.StrayStatement,
+		s := &matching.Stray{Connection: k.Connection, Reference: k.Reference, Subject: k.Subject, Receipt: k.Receipt, Amount: f.lines.money(l),
+			Direction: map[direction]string{incoming: matching.StrayIn, outgoing: matching.StrayOut}[l.direction], Source: matching.StrayStatement,
 			Confirmed: x.evidence(&batch[i]) + ", applied by " + x.By}
 		changed, err := books.RecordStrayOfLine(ctx, x.s, s)
 		switch {

@@ -17,6 +17,7 @@ import (
 	"till/ledger"
 	"till/provider"
 	"till/store"
+	"till/store/matching"
 	"till/store/storetest"
 )
 
@@ -47,7 +48,7 @@ type lost struct {
 func (h *strayTest) lose(receipt, direction string) *lost {
 	l := &lost{client: h.client, key: till.NewID(h.s.Now()).String(), id: till.NewID(h.s.Now()), receipt: receipt, direction: direction}
 	kind := till.SubjectPayment
-	if direction == store.StrayOut {
+	if direction == matching.StrayOut {
 		kind = till.SubjectPayout
 	}
 	l.reference = engine.NewKeys(kind, []byte("a secret for tests")).Reference(l.client.ID, l.key)
@@ -55,8 +56,8 @@ func (h *strayTest) lose(receipt, direction string) *lost {
 }
 
 // call is a callback about it, as different operators write it.
-func (l *lost) call(by string) *store.Stray {
-	s := &store.Stray{Connection: storetest.Connection, Client: l.client.ID, Subject: l.id, Direction: l.direction, Claimed: "success", Receipt: l.receipt}
+func (l *lost) call(by string) *matching.Stray {
+	s := &matching.Stray{Connection: storetest.Connection, Client: l.client.ID, Subject: l.id, Direction: l.direction, Claimed: "success", Receipt: l.receipt}
 	switch by {
 	case "its address and receipt": // as MTN's and M-Pesa's
 		s.Amount = till.Money{Minor: 5000, Currency: "XAF"}
@@ -67,7 +68,7 @@ func (l *lost) call(by string) *store.Stray {
 }
 
 // saw brings a callback, and returns its stray.
-func (h *strayTest) saw(s *store.Stray) *store.Stray {
+func (h *strayTest) saw(s *matching.Stray) *matching.Stray {
 	h.t.Helper()
 	here, fresh, err := h.strays.Record(h.t.Context(), s, []byte(`{"status": "done"}`))
 	if err != nil || here != nil || !fresh {
@@ -76,7 +77,7 @@ func (h *strayTest) saw(s *store.Stray) *store.Stray {
 	return h.show(s.ID)
 }
 
-func (h *strayTest) show(id till.ID) *store.Stray {
+func (h *strayTest) show(id till.ID) *matching.Stray {
 	h.t.Helper()
 	s, err := books.ShowStray(h.t.Context(), h.s, id)
 	if err != nil {
@@ -85,9 +86,9 @@ func (h *strayTest) show(id till.ID) *store.Stray {
 	return s
 }
 
-func (h *strayTest) open() []*store.Stray {
+func (h *strayTest) open() []*matching.Stray {
 	h.t.Helper()
-	all, err := books.ListStrays(h.t.Context(), h.s, store.StrayFilter{})
+	all, err := books.ListStrays(h.t.Context(), h.s, matching.StrayFilter{})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func (h *strayTest) wallet(c *till.Client) ledger.Wallet {
 func (h *strayTest) retry(l *lost) till.ID {
 	h.t.Helper()
 	r := provider.Result{Outcome: provider.Success, Receipt: l.receipt, Amount: till.Money{Minor: 5000, Currency: "XAF"}}
-	if l.direction == store.StrayOut {
+	if l.direction == matching.StrayOut {
 		p := storetest.NewPayout(h.t, h.master, l.client, storetest.Body{Key: l.key}, 0)
 		storetest.ApplyPayout(h.t, h.master, h.s, p, r)
 		return p.ID
@@ -118,11 +119,11 @@ func (h *strayTest) retry(l *lost) till.ID {
 	return p.ID
 }
 
-func (h *strayTest) give(s *store.Stray, c *till.Client, change ...func(a *books.Attribution)) (books.AttributeResult, error) {
+func (h *strayTest) give(s *matching.Stray, c *till.Client, change ...func(a *books.Attribution)) (books.AttributeResult, error) {
 	a := books.Attribution{Stray: s.ID, Client: c.ID, By: "Anne Ndala", Evidence: bytes.Repeat([]byte{7}, 32), Named: "portal.png",
 		Amount: till.Money{Minor: 5000, Currency: "XAF"}}
 	if s.Direction == "" {
-		a.Direction = store.StrayIn
+		a.Direction = matching.StrayIn
 	}
 	for _, f := range change {
 		f(&a)
@@ -134,7 +135,7 @@ func TestACallbackForALostPaymentIsOneStray(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		h := newStrayTest(t, s)
-		l := h.lose("R1", store.StrayIn)
+		l := h.lose("R1", matching.StrayIn)
 		stray := h.saw(l.call("its address and receipt"))
 		if body, err := h.strays.Body(stray); err != nil || string(body) != `{"status": "done"}` || bytes.Contains(stray.Sealed, []byte("done")) {
 			t.Errorf("the body is %q sealed as %q: %v", body, stray.Sealed, err)
@@ -143,7 +144,7 @@ func TestACallbackForALostPaymentIsOneStray(t *testing.T) {
 			t.Errorf("the stray is %+v", stray)
 		}
 		for range 20 { // replays of it, and the same in other words
-			for _, again := range []*store.Stray{l.call("its address and receipt"), {Connection: storetest.Connection, Receipt: "R1"}} {
+			for _, again := range []*matching.Stray{l.call("its address and receipt"), {Connection: storetest.Connection, Receipt: "R1"}} {
 				if here, fresh, err := h.strays.Record(t.Context(), again, nil); err != nil || here != nil || fresh {
 					t.Fatalf("a replay: here %v, new %t, %v", here, fresh, err)
 				}
@@ -159,11 +160,11 @@ func TestACallbackForALostPaymentIsOneStray(t *testing.T) {
 			t.Error("a callback was believed")
 		}
 		// What nobody can keep is left out, and what is about nothing is refused.
-		odd := h.saw(&store.Stray{Connection: storetest.Connection, Subject: till.NewID(s.Now()), Receipt: "a\x00b", Amount: till.Money{Currency: "XAF"}})
+		odd := h.saw(&matching.Stray{Connection: storetest.Connection, Subject: till.NewID(s.Now()), Receipt: "a\x00b", Amount: till.Money{Currency: "XAF"}})
 		if odd.Receipt != "" || odd.Amount.Currency != "" {
 			t.Errorf("kept of an odd callback: %+v", odd)
 		}
-		if _, _, err := h.strays.Record(t.Context(), &store.Stray{Connection: storetest.Connection, Receipt: "\x01"}, nil); err == nil {
+		if _, _, err := h.strays.Record(t.Context(), &matching.Stray{Connection: storetest.Connection, Receipt: "\x01"}, nil); err == nil {
 			t.Error("a callback about nothing is kept")
 		}
 	})
@@ -173,7 +174,7 @@ func TestACallbackForALostPaymentIsOneStray(t *testing.T) {
 // credits it, and only if it is the same money.
 func TestARetryClosesItsStray(t *testing.T) {
 	t.Parallel()
-	for _, way := range []string{store.StrayIn, store.StrayOut} {
+	for _, way := range []string{matching.StrayIn, matching.StrayOut} {
 		for _, by := range []string{"its address and receipt", "its reference"} {
 			t.Run(way+" by "+by, func(t *testing.T) {
 				t.Parallel()
@@ -188,14 +189,14 @@ func TestARetryClosesItsStray(t *testing.T) {
 					}
 					id := h.retry(l)
 					got := h.show(stray.ID)
-					if got.Why != store.StrayCredited || got.Settled != id || got.Owner != h.client.ID || got.TakenBack || got.Direction != way {
+					if got.Why != matching.StrayCredited || got.Settled != id || got.Owner != h.client.ID || got.TakenBack || got.Direction != way {
 						t.Errorf("the stray is %+v", got)
 					}
 					if len(h.open()) != 0 {
 						t.Error("it is open still")
 					}
 					want := int64(30000)
-					if way == store.StrayOut {
+					if way == matching.StrayOut {
 						want = 10000
 					}
 					if w := h.wallet(h.client); w.Balance != want {
@@ -226,10 +227,10 @@ func TestAnAttributedStrayIsTakenBackWhenItsPaymentTurnsUp(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		h := newStrayTest(t, s)
-		l := h.lose("R1", store.StrayIn)
+		l := h.lose("R1", matching.StrayIn)
 		stray := h.saw(l.call("its reference"))
 		done, err := h.give(stray, h.client)
-		if err != nil || done.Wallet.Balance != 5000 || done.Why != store.StrayAttributed || done.Before {
+		if err != nil || done.Wallet.Balance != 5000 || done.Why != matching.StrayAttributed || done.Before {
 			t.Fatalf("attributed: %+v, %v", done, err)
 		}
 		if again, err := h.give(stray, h.client); err != nil || !again.Before || again.Wallet.Balance != 5000 {
@@ -241,7 +242,7 @@ func TestAnAttributedStrayIsTakenBackWhenItsPaymentTurnsUp(t *testing.T) {
 		storetest.CheckInvariants(t, s)
 		id := h.retry(l)
 		got := h.show(stray.ID)
-		if got.Why != store.StrayCredited || !got.TakenBack || got.Settled != id || got.Given != h.client.ID {
+		if got.Why != matching.StrayCredited || !got.TakenBack || got.Settled != id || got.Given != h.client.ID {
 			t.Errorf("the stray is %+v", got)
 		}
 		if w := h.wallet(h.client); w.Balance != 5000 || w.Owed != 0 {
@@ -273,7 +274,7 @@ func TestAStrayGivenToAnotherClientIsTakenBackFromIt(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		h := newStrayTest(t, s)
 		other := storetest.NewClient(t, s, till.Test)
-		l := h.lose("R1", store.StrayIn)
+		l := h.lose("R1", matching.StrayIn)
 		stray := h.saw(l.call("its address and receipt"))
 		if _, err := h.give(stray, other); err != nil {
 			t.Fatal(err)
@@ -292,7 +293,7 @@ func TestAStrayGivenToAnotherClientIsTakenBackFromIt(t *testing.T) {
 		}
 		// And all of it is owed by one who has nothing left.
 		broke := storetest.NewClient(t, s, till.Test)
-		l = h.lose("R2", store.StrayIn)
+		l = h.lose("R2", matching.StrayIn)
 		stray = h.saw(l.call("its address and receipt"))
 		if _, err := h.give(stray, broke); err != nil {
 			t.Fatal(err)
@@ -313,7 +314,7 @@ func TestAStrayThatWentOut(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		h := newStrayTest(t, s)
 		h.fund(8000)
-		l := h.lose("R1", store.StrayOut)
+		l := h.lose("R1", matching.StrayOut)
 		stray := h.saw(l.call("its address and receipt"))
 		done, err := h.give(stray, h.client)
 		if err != nil || done.Wallet.Balance != 3000 {
@@ -325,7 +326,7 @@ func TestAStrayThatWentOut(t *testing.T) {
 			t.Errorf("the wallet is %+v", w)
 		}
 		// A wallet that lacks it owes it.
-		l = h.lose("R2", store.StrayOut)
+		l = h.lose("R2", matching.StrayOut)
 		poor := storetest.NewClient(t, s, till.Test)
 		if done, err := h.give(h.saw(l.call("its address and receipt")), poor); err != nil || done.Wallet.Balance != 0 || done.Wallet.Owed != 5000 {
 			t.Errorf("attributed to one who has nothing: %+v, %v", done, err)
@@ -337,11 +338,11 @@ func TestWhatCannotBeAttributed(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		h := newStrayTest(t, s)
-		l := h.lose("R1", store.StrayIn)
+		l := h.lose("R1", matching.StrayIn)
 		stray := h.saw(l.call("its address and receipt"))
-		unsaid := h.saw(h.lose("R2", store.StrayIn).call("its reference"))
+		unsaid := h.saw(h.lose("R2", matching.StrayIn).call("its reference"))
 		for name, c := range map[string]struct {
-			stray  *store.Stray
+			stray  *matching.Stray
 			change func(a *books.Attribution)
 			code   till.Code
 		}{
@@ -350,7 +351,7 @@ func TestWhatCannotBeAttributed(t *testing.T) {
 			"no name":         {stray, func(a *books.Attribution) { a.By = "" }, till.CodeValidationFailed},
 			"no such client":  {stray, func(a *books.Attribution) { a.Client = till.NewID(1) }, till.CodeClientNotFound},
 			"no such stray":   {stray, func(a *books.Attribution) { a.Stray = till.NewID(1) }, till.CodeNotFound},
-			"the other way":   {stray, func(a *books.Attribution) { a.Direction = store.StrayOut }, till.CodeValidationFailed},
+			"the other way":   {stray, func(a *books.Attribution) { a.Direction = matching.StrayOut }, till.CodeValidationFailed},
 			"no way":          {unsaid, func(a *books.Attribution) { a.Direction = "" }, till.CodeValidationFailed},
 			"no such wallet":  {stray, func(a *books.Attribution) { a.Amount.Currency = "EUR" }, till.CodeValidationFailed},
 			"a minus":         {stray, func(a *books.Attribution) { a.Amount.Minor = -1 }, till.CodeValidationFailed},
@@ -361,7 +362,7 @@ func TestWhatCannotBeAttributed(t *testing.T) {
 			}
 		}
 		foreign, err := books.CloseForeignStray(t.Context(), s, unsaid.ID, books.CaseAction{By: "Anne Ndala", Reason: "another shop's"})
-		if err != nil || foreign.Why != store.StrayForeign {
+		if err != nil || foreign.Why != matching.StrayForeign {
 			t.Fatalf("foreign: %+v, %v", foreign, err)
 		}
 		if _, err := h.give(unsaid, h.client); till.ErrorCode(err) != till.CodeValidationFailed {
@@ -394,7 +395,7 @@ func TestAStrayIsDecidedOnce(t *testing.T) {
 		}
 		const strays = 10
 		for n := range strays {
-			stray := h.saw(h.lose(fmt.Sprintf("S%d", n), store.StrayIn).call("its address and receipt"))
+			stray := h.saw(h.lose(fmt.Sprintf("S%d", n), matching.StrayIn).call("its address and receipt"))
 			begin := make(chan struct{})
 			var decided atomic.Int64
 			var all sync.WaitGroup
@@ -422,12 +423,12 @@ func TestAStrayIsDecidedOnce(t *testing.T) {
 			}
 		}
 		given, balances := 0, int64(0)
-		all, err := books.ListStrays(t.Context(), s, store.StrayFilter{All: true})
+		all, err := books.ListStrays(t.Context(), s, matching.StrayFilter{All: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, stray := range all {
-			if stray.Why == store.StrayAttributed {
+			if stray.Why == matching.StrayAttributed {
 				given++
 			}
 		}
@@ -442,10 +443,10 @@ func TestAStrayIsDecidedOnce(t *testing.T) {
 
 // rename makes a stray name a payment that is here, as one does that was written
 // down a moment before the payment was made.
-func (h *strayTest) rename(stray *store.Stray, id till.ID) {
+func (h *strayTest) rename(stray *matching.Stray, id till.ID) {
 	h.t.Helper()
 	stray.Subject, stray.ConfirmedAt, stray.Confirmed = id, h.s.Now(), "a test"
-	err := h.s.Update(h.t.Context(), func(tx *store.Tx) error { _, err := tx.ConfirmStray(h.t.Context(), stray); return err })
+	err := h.s.Update(h.t.Context(), func(tx *store.Tx) error { _, err := matching.ConfirmStray(h.t.Context(), tx, stray); return err })
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -457,7 +458,7 @@ func TestAStrayWhoseMoneyIsBookedAlready(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		h := newStrayTest(t, s)
-		stray := h.saw(h.lose("R1", store.StrayIn).call("its address and receipt"))
+		stray := h.saw(h.lose("R1", matching.StrayIn).call("its address and receipt"))
 		p := h.pay("paid", paidUnder("R9"))
 		h.rename(stray, p.ID)
 		r, err := books.Verify(t.Context(), s, books.Options{})
@@ -467,7 +468,7 @@ func TestAStrayWhoseMoneyIsBookedAlready(t *testing.T) {
 		if _, err := h.give(stray, h.client); till.ErrorCode(err) != till.CodeValidationFailed {
 			t.Errorf("it was attributed: %v", err)
 		}
-		if got := h.show(stray.ID); got.Why != store.StrayCredited || got.Settled != p.ID {
+		if got := h.show(stray.ID); got.Why != matching.StrayCredited || got.Settled != p.ID {
 			t.Errorf("the stray is %+v", got)
 		}
 		if w := h.wallet(h.client); w.Balance != 5000 {
@@ -493,7 +494,7 @@ func TestACancelledPayoutHasNoStraysMoney(t *testing.T) {
 			p     *till.Payout
 			money bool
 		}{{"paid", h.payOut("paid", paidUnder("R7")), true}, {"paid late", h.payOut("late", refused, paidUnder("R8")), true}, {"cancelled", cancelled, false}} {
-			stray := h.saw(h.lose(fmt.Sprintf("R2%d", i), store.StrayOut).call("its address and receipt"))
+			stray := h.saw(h.lose(fmt.Sprintf("R2%d", i), matching.StrayOut).call("its address and receipt"))
 			h.rename(stray, c.p.ID)
 			problems := 0
 			if c.money {
@@ -503,8 +504,8 @@ func TestACancelledPayoutHasNoStraysMoney(t *testing.T) {
 				t.Errorf("%s: verify: %+v, %v", c.name, r.Problems, err)
 			}
 			_, err := h.give(stray, h.client)
-			if got := h.show(stray.ID); c.money && (till.ErrorCode(err) != till.CodeValidationFailed || got.Why != store.StrayCredited || got.Settled != c.p.ID) ||
-				!c.money && (err != nil || got.Why != store.StrayAttributed) {
+			if got := h.show(stray.ID); c.money && (till.ErrorCode(err) != till.CodeValidationFailed || got.Why != matching.StrayCredited || got.Settled != c.p.ID) ||
+				!c.money && (err != nil || got.Why != matching.StrayAttributed) {
 				t.Errorf("%s: attributed with %v, the stray is %+v", c.name, err, got)
 			}
 			if r, err := books.Verify(t.Context(), s, books.Options{}); err != nil || len(r.Problems) != 0 {
@@ -519,16 +520,16 @@ func TestAReceiptThatComesLaterClosesItsStray(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		h := newStrayTest(t, s)
-		stray := h.saw(h.lose("R1", store.StrayIn).call("its address and receipt"))
+		stray := h.saw(h.lose("R1", matching.StrayIn).call("its address and receipt"))
 		if _, err := h.give(stray, h.client); err != nil {
 			t.Fatal(err)
 		}
 		p := h.pay("paid", provider.Result{Outcome: provider.Success})
-		if got := h.show(stray.ID); got.Why != store.StrayAttributed {
+		if got := h.show(stray.ID); got.Why != matching.StrayAttributed {
 			t.Fatalf("the stray is %+v", got)
 		}
 		storetest.Apply(t, h.collector, s, p, paidUnder("R1"))
-		if got := h.show(stray.ID); got.Why != store.StrayCredited || got.Settled != p.ID || !got.TakenBack {
+		if got := h.show(stray.ID); got.Why != matching.StrayCredited || got.Settled != p.ID || !got.TakenBack {
 			t.Errorf("the stray is %+v", got)
 		}
 		if w := h.wallet(h.client); w.Balance != 5000 {
@@ -544,7 +545,7 @@ func TestStraysAreLimited(t *testing.T) {
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
 		for range books.MaxStrays {
 			id := till.NewID(tx.Now())
-			if _, err := tx.InsertStray(t.Context(), &store.Stray{Connection: storetest.Connection, ID: id, Subject: id, Source: store.StrayCallback, SeenAt: tx.Now()}); err != nil {
+			if _, err := matching.InsertStray(t.Context(), tx, &matching.Stray{Connection: storetest.Connection, ID: id, Subject: id, Source: matching.StrayCallback, SeenAt: tx.Now()}); err != nil {
 				return err
 			}
 		}
@@ -553,7 +554,7 @@ func TestStraysAreLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := h.strays.Record(t.Context(), h.lose("R1", store.StrayIn).call("its reference"), nil); !errors.Is(err, books.ErrManyStrays) {
+	if _, _, err := h.strays.Record(t.Context(), h.lose("R1", matching.StrayIn).call("its reference"), nil); !errors.Is(err, books.ErrManyStrays) {
 		t.Errorf("one too many: %v", err)
 	}
 	h.line("", h.lose("", "").id.String(), "R2", "5 000,00", "XAF", "Done", "C")
@@ -561,7 +562,7 @@ func TestStraysAreLimited(t *testing.T) {
 	if a := h.apply(r); a.Beyond != 1 || a.Strays != 0 {
 		t.Errorf("a statement's line: %+v", a)
 	}
-	elsewhere := h.lose("R1", store.StrayIn).call("its reference")
+	elsewhere := h.lose("R1", matching.StrayIn).call("its reference")
 	elsewhere.Connection = "elsewhere"
 	h.saw(elsewhere)
 }
@@ -572,11 +573,11 @@ func TestAStatementLineMissingHereBecomesAStray(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		h := newStrayTest(t, s)
-		byCall, byReference, byID, byEnd, back := h.lose("R1", store.StrayIn), h.lose("R2", store.StrayIn), h.lose("R3", store.StrayOut), h.lose("R4", store.StrayIn), h.lose("R5", store.StrayIn)
+		byCall, byReference, byID, byEnd, back := h.lose("R1", matching.StrayIn), h.lose("R2", matching.StrayIn), h.lose("R3", matching.StrayOut), h.lose("R4", matching.StrayIn), h.lose("R5", matching.StrayIn)
 		called := h.saw(byCall.call("its address and receipt"))
 		end := byEnd.id.String()[24:]
 		for !strings.ContainsAny(end, "abcdef") {
-			byEnd = h.lose("R4", store.StrayIn)
+			byEnd = h.lose("R4", matching.StrayIn)
 			end = byEnd.id.String()[24:]
 		}
 		h.line(byReference.reference.String(), "", "R2", "5 000,00", "XAF", "Done", "C")
@@ -586,7 +587,7 @@ func TestAStatementLineMissingHereBecomesAStray(t *testing.T) {
 		h.line(back.reference.String(), "", "R5", "5 000,00", "XAF", "Done", "C")
 		h.line(back.reference.String(), "", "R5", "5 000,00", "XAF", "Taken back", "C")
 		h.line("INVOICE 7", "254712345678", "R6", "5 000,00", "XAF", "Done", "C") // names nothing of our form
-		h.line(h.lose("", store.StrayIn).reference.String(), "", "R7", "5 000,00", "XAF", "Refused", "C")
+		h.line(h.lose("", matching.StrayIn).reference.String(), "", "R7", "5 000,00", "XAF", "Refused", "C")
 		tail := h.pay("known", provider.Result{Outcome: provider.Success}) // its receipt was never told
 		if end := strings.ToUpper(tail.ID.String()[24:]); strings.ContainsAny(end, "ABCDEF") {
 			h.line("", end, "R8", "5 000,00", "XAF", "Done", "C")
@@ -610,7 +611,7 @@ func TestAStatementLineMissingHereBecomesAStray(t *testing.T) {
 		if receipts != "R1in R2in R3out R4in " {
 			t.Errorf("the open strays are %s", receipts)
 		}
-		if got := h.show(called.ID); got.Amount.Minor != 4900 || got.Source != store.StrayCallback {
+		if got := h.show(called.ID); got.Amount.Minor != 4900 || got.Source != matching.StrayCallback {
 			t.Errorf("what the callback told of is %+v", got)
 		}
 		// A second run changes nothing.

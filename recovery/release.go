@@ -8,6 +8,8 @@ import (
 	"till"
 	"till/engine"
 	"till/store"
+	"till/store/admin"
+	"till/store/matching"
 )
 
 // MaxUnexplained is how many items of each kind ReadUnexplained lists.
@@ -15,13 +17,13 @@ const MaxUnexplained = 1000
 
 // Unexplained lists what is not known yet after a restore.
 type Unexplained struct {
-	Restores []*store.Restore // that are not released, the latest first
+	Restores []*admin.Restore // that are not released, the latest first
 	// Payouts and Payments were open in the restored database and still are: they
 	// may have been sent. At most MaxUnexplained of each, by client and id.
-	Payouts, Payments []store.Undecided
+	Payouts, Payments []admin.Undecided
 	// Cases and Strays are the open ones, the longest open first.
 	Cases  []*store.Case
-	Strays []*store.Stray
+	Strays []*matching.Stray
 
 	// Undecided adds up all payouts and payments, also those that are not listed.
 	// StrayMoney adds up all open strays, and closed ones that were seen since the time
@@ -56,7 +58,7 @@ func (u *Unexplained) Empty() bool {
 func ReadUnexplained(ctx context.Context, s *store.Store) (*Unexplained, error) {
 	u := &Unexplained{}
 	err := s.View(ctx, func(tx *store.Tx) (err error) {
-		if u.Restores, err = tx.OpenRestores(ctx); err != nil {
+		if u.Restores, err = admin.OpenRestores(ctx, tx); err != nil {
 			return err
 		}
 		if err = u.readUndecided(ctx, tx); err != nil {
@@ -65,7 +67,7 @@ func ReadUnexplained(ctx context.Context, s *store.Store) (*Unexplained, error) 
 		if u.Cases, err = tx.Cases(ctx, store.CaseFilter{Limit: MaxUnexplained}); err != nil {
 			return err
 		}
-		u.Strays, err = tx.Strays(ctx, store.StrayFilter{Limit: MaxUnexplained})
+		u.Strays, err = matching.Strays(ctx, tx, matching.StrayFilter{Limit: MaxUnexplained})
 		return err
 	})
 	return u, err
@@ -84,14 +86,14 @@ func (u *Unexplained) readUndecided(ctx context.Context, tx *store.Tx) error {
 	u.Undecided = nil
 	for _, one := range []struct {
 		kind till.SubjectKind
-		list *[]store.Undecided
+		list *[]admin.Undecided
 	}{{till.SubjectPayout, &u.Payouts}, {till.SubjectPayment, &u.Payments}} {
 		sums, err := tx.SumUndecided(ctx, one.kind)
 		if err != nil {
 			return err
 		}
 		u.Undecided = append(u.Undecided, sums...)
-		list, err := tx.Undecided(ctx, one.kind, MaxUnexplained)
+		list, err := admin.ListUndecided(ctx, tx, one.kind, MaxUnexplained)
 		if err != nil {
 			return err
 		}
@@ -152,7 +154,7 @@ func Release(ctx context.Context, s *store.Store, by string) (*Unexplained, erro
 		if err := tx.ReleasePayouts(ctx, store.EveryClient, store.HoldRestored); err != nil {
 			return err
 		}
-		return tx.ReleaseRestores(ctx, by)
+		return admin.ReleaseRestores(ctx, tx, by)
 	})
 	if err != nil {
 		return nil, err

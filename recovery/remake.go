@@ -13,6 +13,8 @@ import (
 	"till/journal"
 	"till/payout"
 	"till/store"
+	"till/store/admin"
+	"till/store/lookup"
 )
 
 // Limits of Remake: records that are looked up at once, and rows in a commit.
@@ -67,7 +69,7 @@ type remaker struct {
 	s            *store.Store
 	installation till.Time
 	keys         map[till.SubjectKind]engine.Keys
-	phones       store.PhoneKey
+	phones       lookup.PhoneKey
 	out          *RemakeResult
 
 	// lost are the ids that are to be made again. Of two creates with one key, the later
@@ -87,11 +89,11 @@ type remaker struct {
 func Remake(ctx context.Context, s *store.Store, r RemakeRequest) (*RemakeResult, error) {
 	m := &remaker{RemakeRequest: r, s: s, keys: keysOf(r.Secret), out: &RemakeResult{}, lost: map[lostKey]till.ID{}}
 	var err error
-	if m.phones, err = store.NewPhoneKey(r.Secret); err != nil {
+	if m.phones, err = lookup.NewPhoneKey(r.Secret); err != nil {
 		return nil, err
 	}
 	err = s.View(ctx, func(tx *store.Tx) error {
-		i, err := tx.Installation(ctx)
+		i, err := admin.ReadInstallation(ctx, tx)
 		if err != nil || i == nil {
 			return errors.Join(err, errNeverStarted)
 		}
@@ -119,7 +121,7 @@ func Remake(ctx context.Context, s *store.Store, r RemakeRequest) (*RemakeResult
 
 // note writes down how many rows are still to be made.
 func (m *remaker) note(ctx context.Context) error {
-	return m.s.Update(ctx, func(tx *store.Tx) error { return tx.SetJournalLeft(ctx, len(m.lost)) })
+	return m.s.Update(ctx, func(tx *store.Tx) error { return admin.SetJournalLeft(ctx, tx, len(m.lost)) })
 }
 
 // each reads the journal in slices of records that may be lost.
@@ -331,13 +333,17 @@ func (m *remaker) lockClients(ctx context.Context, tx *store.Tx, slice []*journa
 	return heads, tx.InsertAudit(ctx, audit)
 }
 
-// follow writes what relies on rows being made in the order of their ids: the index of
-// phones, and the parts of busy hours.
+// follow writes what relies on rows being made in the order of their ids: the indexes of
+// phones and words, and the parts of busy hours.
 func (m *remaker) follow(ctx context.Context, tx *store.Tx, written []*journal.Record) error {
 	first := map[till.ID]till.Time{}
 	for _, r := range written {
 		client, at := r.Client.ID, r.Row.CreatedAt
-		if err := tx.InsertPhones(client, m.phones, r.Kind == till.SubjectPayout, []store.PhoneRow{{ID: r.Row.Ref.ID, Phone: r.Row.Phone}}); err != nil {
+		if err := lookup.InsertPhones(tx, client, m.phones, r.Kind == till.SubjectPayout, []lookup.PhoneRow{{ID: r.Row.Ref.ID, Phone: r.Row.Phone}}); err != nil {
+			return err
+		}
+		word := &lookup.WordRow{Ref: r.Row.Ref, Phone: r.Row.Phone, Reference: r.Row.Reference, Amount: r.Row.Amount, Document: r.Row.Document}
+		if err := lookup.InsertWords(tx, m.phones, r.Kind == till.SubjectPayout, []*lookup.WordRow{word}); err != nil {
 			return err
 		}
 		if before, found := first[client]; !found || at < before {
@@ -359,7 +365,7 @@ func (m *remaker) markRetried(ctx context.Context) error {
 		marked := false
 		err := m.s.UpdateBackground(ctx, func(tx *store.Tx) error {
 			marked = false
-			steps, err := tx.LockOpenSteps(ctx, ref.Client, before(ref.ID), true, 1)
+			steps, err := admin.LockOpenSteps(ctx, tx, ref.Client, before(ref.ID), true, 1)
 			if err != nil || len(steps) == 0 || steps[0].SubjectID != ref.ID || !engine.Unsent(steps[0]) {
 				return err
 			}
@@ -374,7 +380,7 @@ func (m *remaker) markRetried(ctx context.Context) error {
 			st := steps[0]
 			engine.MarkRestored(st, row.Connection, tx.Now())
 			marked = true
-			if err := tx.MarkRestored(ctx, steps); err != nil {
+			if err := admin.MarkRestored(ctx, tx, steps); err != nil {
 				return err
 			}
 			return tx.InsertSends(ctx, []*store.Attempt{engine.RestoredSend(st, row, m.keys[st.Kind])})

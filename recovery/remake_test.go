@@ -15,9 +15,12 @@ import (
 	"till/journal"
 	"till/payout"
 	"till/privacy"
+	"till/provider"
 	"till/recovery"
 	"till/store"
 	"till/store/access"
+	"till/store/admin"
+	"till/store/lookup"
 	"till/store/storetest"
 )
 
@@ -47,7 +50,7 @@ func newLostDisk(t *testing.T, e storetest.Engine) *lostDisk {
 	installed := d.lost.Now()
 	for _, s := range []*store.Store{d.lost, d.back} {
 		if err := s.Update(ctx, func(tx *store.Tx) error {
-			return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: installed})
+			return admin.InsertInstallation(ctx, tx, &admin.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: installed})
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +201,7 @@ func TestLostCreatesAreMadeAgain(t *testing.T) {
 		if _, err := recovery.Release(ctx, d.back, "Awa"); err != nil {
 			t.Error(err)
 		}
-		phones, err := store.NewPhoneKey(testSecret)
+		phones, err := lookup.NewPhoneKey(testSecret)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,6 +210,151 @@ func TestLostCreatesAreMadeAgain(t *testing.T) {
 			t.Errorf("found %d payments by the phone, %v", found, err)
 		}
 	})
+}
+
+// A refund that was lost is made again with its payment, its road and its reason, as possibly
+// sent, once the payment is credited; and of two refunds of a payment, the second once the
+// first has ended.
+func TestLostRefundsAreMadeAgain(t *testing.T) {
+	for road, by := range map[till.Road]engine.RefundBy{till.RoadTransfer: engine.RefundByPayout, till.RoadRefund: engine.RefundByOperator} {
+		t.Run(string(road), func(t *testing.T) { testLostRefunds(t, road, by) })
+	}
+}
+
+func testLostRefunds(t *testing.T, road till.Road, by engine.RefundBy) {
+	eachLostDisk(t, func(t *testing.T, d *lostDisk) {
+		d.payouts = storetest.NewDisburser(t, d.lost, func(c *engine.Config) {
+			c.Journal = d.writer
+			c.Refunds.Origins = map[string]engine.Origin{storetest.Connection: {Fingerprint: storetest.Connection, Refunds: by}}
+		})
+		ctx := t.Context()
+		for _, s := range []*store.Store{d.lost, d.back} {
+			storetest.AllowRefunds(t, s)
+		}
+		paid := storetest.NewPayment(t, d.pays, d.client, storetest.Body{Value: "7000", Phone: "242061230001"})
+		storetest.Apply(t, d.pays, d.lost, paid, storetest.Succeeded)
+		failed := provider.Result{Outcome: provider.Failed, Reason: till.RecipientLimitReached}
+		first := storetest.NewRefund(t, d.payouts, d.lost, d.client, storetest.RefundBody{PaymentID: paid.ID.String(), Value: "2500"})
+		storetest.ApplyPayout(t, d.payouts, d.lost, first, failed)
+		second := storetest.NewRefund(t, d.payouts, d.lost, d.client, storetest.RefundBody{PaymentID: paid.ID.String(), Value: "6000", Rest: `"reason":"duplicate","metadata":{"a":1}`, Fee: 10})
+
+		d.restored()
+		d.remake(1, 0, 2)
+		storetest.Apply(t, d.again, d.back, paid, storetest.Succeeded)
+		d.remake(0, 1, 1)
+		d.remake(0, 0, 1)
+		storetest.ApplyPayout(t, d.master, d.back, first, failed)
+		d.remake(0, 1, 0)
+		d.remake(0, 0, 0)
+		d.view(func(tx *store.Tx) error {
+			ref := store.Ref{Client: d.client.ID, ID: second.ID}
+			p, err := tx.Payout(ctx, ref)
+			if err != nil {
+				return err
+			}
+			if p.PaymentID != paid.ID || p.Road != road || p.Reason != "duplicate" || p.Phone != paid.Phone || p.Amount != second.Amount || p.Fee != 10 ||
+				p.CreatedAt != second.CreatedAt || !bytes.Equal(p.Document, second.Document) || p.Connection != second.Connection {
+				t.Errorf("it is %+v\nwas   %+v", p.Payout, second)
+			}
+			st, err := tx.Step(ctx, ref)
+			if err != nil || st == nil || !st.Restored || engine.Unsent(st) {
+				t.Errorf("its step is %+v, %v; want that it is checked", st, err)
+			}
+			return nil
+		})
+		if got := storetest.RefundSums(t, d.back, paid); got != (till.RefundSums{Amount: 7000, Refunding: 6000}) {
+			t.Errorf("the sums are %+v", got)
+		}
+		storetest.ApplyPayout(t, d.master, d.back, second, storetest.Succeeded)
+	})
+}
+
+// Two refunds of one payment were open one after the other, and both are lost. Together they are
+// no more than was paid, but only one may be open: the second is made again when the first has
+// ended, and what else the journal has is not held up.
+func TestLostRefundsOfOnePaymentAreMadeAgainInTurn(t *testing.T) {
+	eachLostDisk(t, func(t *testing.T, d *lostDisk) {
+		for _, s := range []*store.Store{d.lost, d.back} {
+			storetest.AllowRefunds(t, s)
+		}
+		pay := func(receipt string) *till.Payment {
+			p := storetest.NewPayment(t, d.pays, d.client, storetest.Body{Value: "7000"})
+			storetest.Apply(t, d.pays, d.lost, p, provider.Result{Outcome: provider.Success, Receipt: receipt})
+			return p
+		}
+		one, other := pay("R-1"), pay("R-2")
+		refund := func(of *till.Payment) *till.Payout {
+			return storetest.NewRefund(t, d.payouts, d.lost, d.client, storetest.RefundBody{PaymentID: of.ID.String(), Value: "2000"})
+		}
+		first := refund(one)
+		storetest.ApplyPayout(t, d.payouts, d.lost, first, storetest.Declined)
+		refund(one)
+		refund(other)
+
+		d.restored()
+		d.remake(2, 0, 3)
+		storetest.Apply(t, d.again, d.back, one, provider.Result{Outcome: provider.Success, Receipt: "R-1"})
+		storetest.Apply(t, d.again, d.back, other, provider.Result{Outcome: provider.Success, Receipt: "R-2"})
+		d.remake(0, 2, 1)
+		d.remake(0, 0, 1)
+		storetest.ApplyPayout(t, d.master, d.back, first, storetest.Declined)
+		d.remake(0, 1, 0)
+		for _, p := range []*till.Payment{one, other} {
+			if got := storetest.RefundSums(t, d.back, p); got != (till.RefundSums{Amount: 7000, Refunding: 2000}) {
+				t.Errorf("the sums are %+v", got)
+			}
+		}
+	})
+}
+
+// A backup from before the level of refunds was raised: an older program may be put beside it, and
+// would take a refund for a payout. So a refund waits until the level is raised again.
+func TestLostRefundsWaitForTheLevel(t *testing.T) {
+	eachLostDisk(t, func(t *testing.T, d *lostDisk) {
+		storetest.AllowRefunds(t, d.lost)
+		paid := storetest.NewPayment(t, d.pays, d.client, storetest.Body{Value: "2000"})
+		storetest.Apply(t, d.pays, d.lost, paid, storetest.Succeeded)
+		storetest.NewRefund(t, d.payouts, d.lost, d.client, storetest.RefundBody{PaymentID: paid.ID.String()})
+
+		d.restored()
+		d.remake(1, 0, 1)
+		storetest.Apply(t, d.again, d.back, paid, storetest.Succeeded)
+		d.remake(0, 0, 1)
+		if _, err := recovery.Release(t.Context(), d.back, "Awa"); till.ErrorCode(err) != till.CodeValidationFailed {
+			t.Errorf("released while a refund is missing: %v", err)
+		}
+		storetest.AllowRefunds(t, d.back)
+		d.remake(0, 1, 0)
+		if got := storetest.RefundSums(t, d.back, paid); got != (till.RefundSums{Amount: 2000, Refunding: 2000}) {
+			t.Errorf("the sums are %+v", got)
+		}
+	})
+}
+
+// Sums of refunds that a backup has wrong are made again from the refunds.
+func TestSumsOfRefundsAreRebuilt(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "till.db")
+	s := storetest.Open(t, store.Config{Path: path})
+	storetest.AllowRefunds(t, s)
+	c, m, client := storetest.NewCollector(t, s), storetest.NewDisburser(t, s), storetest.NewClient(t, s, till.Live)
+	paid := storetest.Apply(t, c, s, storetest.NewPayment(t, c, client, storetest.Body{}), storetest.Succeeded)
+	storetest.ApplyPayout(t, m, s, storetest.NewRefund(t, m, s, client, storetest.RefundBody{PaymentID: paid.ID.String(), Value: "2000"}), storetest.Succeeded)
+	storetest.NewRefund(t, m, s, client, storetest.RefundBody{PaymentID: paid.ID.String(), Value: "1000"})
+	want := till.RefundSums{Amount: 5000, Refunding: 1000, Refunded: 2000}
+	if got := storetest.RefundSums(t, s, &paid.Payment); got != want {
+		t.Fatalf("the sums are %+v", got)
+	}
+	storetest.Raw(t, path, `UPDATE refund_sums SET refunding = 7, refunded = 8, late = 9`)
+	for range 2 {
+		if _, err := recovery.MarkRestored(t.Context(), s, recovery.RestoreRequest{Secret: testSecret, LostFrom: s.Now(), KeysReviewed: true, By: "Awa"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := storetest.RefundSums(t, s, &paid.Payment); got != want {
+			t.Errorf("the sums are %+v, want %+v", got, want)
+		}
+	}
+	storetest.CheckInvariants(t, s)
 }
 
 // A client's retry may come before somebody has the journal at hand. It is not sent then:

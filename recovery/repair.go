@@ -8,6 +8,7 @@ import (
 	"till/engine"
 	"till/ledger"
 	"till/store"
+	"till/store/proof"
 )
 
 // WalletRepair is a wallet that differs from its lines, and what the lines say.
@@ -53,11 +54,11 @@ func BrokenWallets(ctx context.Context, s *store.Store) (out []*WalletRepair, er
 
 // rebuild returns what a wallet should be, nil if it is that.
 func rebuild(ctx context.Context, tx *store.Tx, w *ledger.Wallet) (*WalletRepair, error) {
-	sum, err := tx.LineSum(ctx, w.ClientID, w.ID)
+	sum, err := proof.SumLines(ctx, tx, w.ClientID, w.ID)
 	if err != nil {
 		return nil, err
 	}
-	reserved, err := tx.Reserves(ctx, w.ClientID, w.Currency)
+	reserved, err := proof.Reserves(ctx, tx, w.ClientID, w.Currency)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func rebuild(ctx context.Context, tx *store.Tx, w *ledger.Wallet) (*WalletRepair
 func wrongLines(ctx context.Context, tx *store.Tx, w *ledger.Wallet) (string, error) {
 	var last, balance int64
 	for {
-		lines, err := tx.Statement(ctx, w.ClientID, w.ID, last, repairSlice)
+		lines, err := proof.Statement(ctx, tx, w.ClientID, w.ID, last, repairSlice)
 		if err != nil || len(lines) == 0 {
 			return "", err
 		}

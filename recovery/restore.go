@@ -10,6 +10,7 @@ import (
 	"till/engine"
 	"till/store"
 	"till/store/access"
+	"till/store/admin"
 )
 
 // Limits of one commit of MarkRestored and Release.
@@ -27,7 +28,7 @@ type RestoreRequest struct {
 
 // RestoreResult is what MarkRestored did.
 type RestoreResult struct {
-	store.Restore
+	admin.Restore
 	Again             bool // it continued an earlier run
 	Payments, Payouts int  // marked as possibly sent, by this run
 }
@@ -45,6 +46,7 @@ var errNeverStarted = errors.New("the database has not been started yet: there i
 //   - First sends to operators without a client reference are held, too.
 //   - The event logs get a new id, because event numbers are assigned again.
 //     Each audit log has a row about it.
+//   - The sums of refunds are made again from the refunds.
 //   - Nobody is signed in any more and no invitation works: of each, the older
 //     database may not know that it had been ended.
 //
@@ -74,6 +76,9 @@ func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*Resto
 			if err := out.mark(ctx, s, client, keys); err != nil {
 				return err
 			}
+			if err := rebuildRefundSums(ctx, s, client, r.By); err != nil {
+				return err
+			}
 		}
 		return s.UpdateBackground(ctx, func(tx *store.Tx) error {
 			return store.AuditClients(ctx, tx, clients, r.By, books.ActionRestored, detail)
@@ -84,7 +89,7 @@ func MarkRestored(ctx context.Context, s *store.Store, r RestoreRequest) (*Resto
 	}
 	err = s.Update(ctx, func(tx *store.Tx) error {
 		out.KeysReviewedAt = tx.Now()
-		return tx.ReviewKeys(ctx)
+		return admin.ReviewKeys(ctx, tx)
 	})
 	return out, err
 }
@@ -102,7 +107,7 @@ func (out *RestoreResult) begin(ctx context.Context, tx *store.Tx, r RestoreRequ
 	if r.LostFrom > tx.Now() {
 		return till.Errorf(till.CodeValidationFailed, "what is lost cannot begin in the future")
 	}
-	open, err := tx.OpenRestores(ctx)
+	open, err := admin.OpenRestores(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -110,11 +115,11 @@ func (out *RestoreResult) begin(ctx context.Context, tx *store.Tx, r RestoreRequ
 		out.Restore, out.Again = *open[0], true
 		return tx.HoldPayouts(ctx, store.Hold{Client: store.EveryClient, Cause: store.HoldRestored, By: r.By})
 	}
-	out.Restore = store.Restore{At: tx.Now(), LostFrom: r.LostFrom, By: r.By, LogID: till.NewID(tx.Now())}
-	if found, err := tx.SetLogID(ctx, out.LogID); err != nil || !found {
+	out.Restore = admin.Restore{At: tx.Now(), LostFrom: r.LostFrom, By: r.By, LogID: till.NewID(tx.Now())}
+	if found, err := admin.SetLogID(ctx, tx, out.LogID); err != nil || !found {
 		return errors.Join(err, errUnless(found))
 	}
-	if err := tx.InsertRestore(ctx, &out.Restore); err != nil {
+	if err := admin.InsertRestore(ctx, tx, &out.Restore); err != nil {
 		return err
 	}
 	return tx.HoldPayouts(ctx, store.Hold{Client: store.EveryClient, Cause: store.HoldRestored, By: r.By})
@@ -150,7 +155,7 @@ func (out *RestoreResult) mark(ctx context.Context, s *store.Store, client till.
 // markSlice marks the next steps of a client and returns the last one it read;
 // zero if there is none.
 func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, after till.ID, keys map[till.SubjectKind]engine.Keys) (last till.ID, n map[till.SubjectKind]int, err error) {
-	steps, err := tx.LockOpenSteps(ctx, client, after, out.Again, restoredSteps)
+	steps, err := admin.LockOpenSteps(ctx, tx, client, after, out.Again, restoredSteps)
 	if err != nil || len(steps) == 0 {
 		return last, nil, err
 	}
@@ -175,7 +180,7 @@ func (out *RestoreResult) markSlice(ctx context.Context, tx *store.Tx, client, a
 			sends = append(sends, engine.RestoredSend(st, row, keys[st.Kind]))
 		}
 	}
-	if err := tx.MarkRestored(ctx, marked); err != nil {
+	if err := admin.MarkRestored(ctx, tx, marked); err != nil {
 		return last, nil, err
 	}
 	return last, n, tx.InsertSends(ctx, sends)

@@ -9,6 +9,9 @@ import (
 	"till"
 	"till/recovery"
 	"till/store"
+	"till/store/admin"
+	"till/store/auditlog"
+	"till/store/matching"
 	"till/store/storetest"
 )
 
@@ -29,7 +32,7 @@ func TestRestoredGivesTheLogsANewIdentity(t *testing.T) {
 					return err
 				}
 			}
-			return tx.InsertInstallation(ctx, &store.Installation{LogID: old, SecretCheck: []byte("check"), CreatedAt: tx.Now()})
+			return admin.InsertInstallation(ctx, tx, &admin.Installation{LogID: old, SecretCheck: []byte("check"), CreatedAt: tx.Now()})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +47,7 @@ func TestRestoredGivesTheLogsANewIdentity(t *testing.T) {
 			id := r.LogID
 			seen[id] = true
 			err = s.View(ctx, func(tx *store.Tx) error {
-				i, err := tx.Installation(ctx)
+				i, err := admin.ReadInstallation(ctx, tx)
 				if err == nil && i.LogID != id {
 					t.Errorf("the log is %s, want %s", i.LogID, id)
 				}
@@ -56,7 +59,7 @@ func TestRestoredGivesTheLogsANewIdentity(t *testing.T) {
 		}
 		err = s.View(ctx, func(tx *store.Tx) error {
 			for _, c := range clients {
-				rows, err := tx.Audit(ctx, c.ID, 0, 10)
+				rows, err := auditlog.Read(ctx, tx, c.ID, 0, 10)
 				if err != nil {
 					return err
 				}
@@ -80,7 +83,7 @@ func TestRestoredGoesOnWhereItWasInterrupted(t *testing.T) {
 		ctx := t.Context()
 		client := storetest.NewClient(t, s, till.Test)
 		err := s.Update(ctx, func(tx *store.Tx) error {
-			return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
+			return admin.InsertInstallation(ctx, tx, &admin.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +100,7 @@ func TestRestoredGoesOnWhereItWasInterrupted(t *testing.T) {
 		lost := s.Now().Add(-time.Minute) // no clock is that far apart
 		// As it is left by a run that was stopped right after it began.
 		err = s.Update(ctx, func(tx *store.Tx) error {
-			return tx.InsertRestore(ctx, &store.Restore{At: tx.Now(), LostFrom: lost, By: "Awa", LogID: till.NewID(tx.Now())})
+			return admin.InsertRestore(ctx, tx, &admin.Restore{At: tx.Now(), LostFrom: lost, By: "Awa", LogID: till.NewID(tx.Now())})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -136,7 +139,7 @@ func TestNothingIsReleasedBeforeTheKeysAreReviewed(t *testing.T) {
 		ctx := t.Context()
 		storetest.NewClient(t, s, till.Live)
 		err := s.Update(ctx, func(tx *store.Tx) error {
-			return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
+			return admin.InsertInstallation(ctx, tx, &admin.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -177,26 +180,26 @@ func TestWhatARestoreLeavesIsAddedUp(t *testing.T) {
 		}
 		lost := s.Now().Add(-time.Minute)
 		err := s.Update(ctx, func(tx *store.Tx) error {
-			for i, x := range []store.Stray{
+			for i, x := range []matching.Stray{
 				{Amount: till.Money{Minor: 900, Currency: "XAF"}, SeenAt: lost.Add(time.Second), ConfirmedAt: tx.Now(), Confirmed: "a statement"},
 				{Amount: till.Money{Minor: 90, Currency: "XAF"}, SeenAt: lost.Add(-time.Hour), ConfirmedAt: tx.Now(), Confirmed: "a statement"},
 				{SeenAt: lost.Add(time.Second)}, // nobody says how much
-				{Amount: till.Money{Minor: 9, Currency: "XAF"}, SeenAt: lost.Add(time.Second), Why: store.StrayForeign},
-				{Amount: till.Money{Minor: 1, Currency: "XAF"}, SeenAt: lost.Add(-time.Hour), Why: store.StrayForeign}, // of another time
+				{Amount: till.Money{Minor: 9, Currency: "XAF"}, SeenAt: lost.Add(time.Second), Why: matching.StrayForeign},
+				{Amount: till.Money{Minor: 1, Currency: "XAF"}, SeenAt: lost.Add(-time.Hour), Why: matching.StrayForeign}, // of another time
 			} {
-				x.Connection, x.ID, x.Source, x.Direction, x.Claimed = storetest.Connection, till.NewID(tx.Now()), store.StrayCallback, store.StrayIn, "success"
+				x.Connection, x.ID, x.Source, x.Direction, x.Claimed = storetest.Connection, till.NewID(tx.Now()), matching.StrayCallback, matching.StrayIn, "success"
 				x.Receipt = fmt.Sprintf("R%d", i)
 				x.ClosedAt, x.ClosedBy, x.Reason = tx.Now(), "Awa", "theirs"
-				if _, err := tx.InsertStray(ctx, &x); err != nil {
+				if _, err := matching.InsertStray(ctx, tx, &x); err != nil {
 					return err
 				}
 				if x.Why != "" {
-					if err := tx.CloseStrays(ctx, "", []*store.Stray{&x}); err != nil {
+					if err := matching.CloseStrays(ctx, tx, "", []*matching.Stray{&x}); err != nil {
 						return err
 					}
 				}
 			}
-			return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
+			return admin.InsertInstallation(ctx, tx, &admin.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("check"), CreatedAt: tx.Now()})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -216,9 +219,9 @@ func TestWhatARestoreLeavesIsAddedUp(t *testing.T) {
 			t.Errorf("listed: %+v", u.Payments)
 		}
 		want := []store.StrayMoney{
-			{Connection: storetest.Connection, Direction: store.StrayIn, Count: 1},
-			{Connection: storetest.Connection, Direction: store.StrayIn, Confirmed: true, Count: 2, Amount: xaf(990)},
-			{Connection: storetest.Connection, Direction: store.StrayIn, Why: store.StrayForeign, Count: 1, Amount: xaf(9)},
+			{Connection: storetest.Connection, Direction: matching.StrayIn, Count: 1},
+			{Connection: storetest.Connection, Direction: matching.StrayIn, Confirmed: true, Count: 2, Amount: xaf(990)},
+			{Connection: storetest.Connection, Direction: matching.StrayIn, Why: matching.StrayForeign, Count: 1, Amount: xaf(9)},
 		}
 		if !slices.Equal(u.StrayMoney, want) {
 			t.Errorf("strays: %+v, want %+v", u.StrayMoney, want)

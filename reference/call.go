@@ -2,15 +2,13 @@ package reference
 
 import (
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 )
 
 // tagView is the page of one tag.
 type tagView struct {
-	Text    template.HTML
-	English bool // the texts of the document are in another language than the page
+	Text    prose
 	Calls   []callView
 	Objects []objectView
 }
@@ -20,7 +18,7 @@ type callView struct {
 	ID, Title, Verb, Path string
 	Webhook               bool
 	Repeat                string
-	Text, Scope           template.HTML
+	Text, Scope           prose
 	Parameters, Members   []member
 	Request               string
 	Answers               []answerView
@@ -31,13 +29,13 @@ type callView struct {
 // answerView is one good answer of a call.
 type answerView struct {
 	Status, Object, Example string
-	Text                    template.HTML
+	Text                    prose
 }
 
 // objectView is a schema.
 type objectView struct {
 	Name    string
-	Text    template.HTML
+	Text    prose
 	Values  []string
 	Members []member
 }
@@ -51,11 +49,11 @@ func (b *book) tagTitle(language, tag string) string {
 
 // tagPage makes the page of a tag: its calls, and the objects that they answer with.
 func (b *book) tagPage(language, tag string) (string, any, error) {
-	v := tagView{English: language != "en"}
+	var v tagView
 	var err error
 	for _, t := range b.document.root.at("tags").items {
-		if t.at("name").text() == tag && language == "en" {
-			if v.Text, err = b.toHTML(language, t.at("description").text()); err != nil {
+		if t.at("name").text() == tag {
+			if v.Text, err = b.prose(language, t.at("description").text()); err != nil {
 				return "", nil, err
 			}
 		}
@@ -86,10 +84,10 @@ func (b *book) call(language string, o *operation) (callView, error) {
 	v := callView{ID: o.id, Title: b.callTitle(language, o), Verb: o.verb, Path: o.path, Webhook: o.webhook, Repeat: o.node.at("x-repeat").text(), Examples: b.calls[o.id]}
 	text, scope := splitScope(o.node.at("description").text())
 	var err error
-	if v.Text, err = b.toHTML(language, text); err != nil {
+	if v.Text, err = b.prose(language, text); err != nil {
 		return v, err
 	}
-	if v.Scope, err = b.toHTML(language, scope); err != nil {
+	if v.Scope, err = b.prose(language, scope); err != nil {
 		return v, err
 	}
 	m := memberReader{b, language, nil}
@@ -116,7 +114,7 @@ func (b *book) answers(language string, o *operation, v *callView) error {
 		if status[0] == '2' {
 			a := answerView{Status: status}
 			var err error
-			if a.Text, err = b.toHTML(language, r.at("description").text()); err != nil {
+			if a.Text, err = b.prose(language, r.at("description").text()); err != nil {
 				return err
 			}
 			if content := r.at("content", "application/json"); content != nil {

@@ -6,5 +6,6 @@
 // "try it" on purpose. Every block of code is run by a test.
 //
 // Start reading at site.go. document.go reads the OpenAPI document, call.go makes
-// the pages of calls, errors.go those of errors, guide.go those of Markdown.
+// the pages of calls, prose.go their texts in French, errors.go those of errors,
+// guide.go those of Markdown.
 package reference

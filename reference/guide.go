@@ -18,9 +18,13 @@ import (
 // the id that it names: ## Duplicates {#duplicates}.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithHeadingAttribute()))
 
+// plainMarkdown is for texts whose headings name no ids.
+var plainMarkdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+
 // guide is a page of Markdown.
 type guide struct {
 	file, title, text string
+	plain             bool // its headings name no ids
 	err               error
 }
 
@@ -46,6 +50,29 @@ func readMarkdown(language, path string) *guide {
 	return g
 }
 
+// sdkLinks are where the links of the SDKs' guides lead on the pages.
+var sdkLinks = strings.NewReplacer("](integrating.md)", "](/docs/collecting)", "](webhooks.md)", "](/docs/webhooks)", "](payouts.md)", "](/docs/payouts)", "](refunds.md)", "](/docs/refunds)", "](payouts.md#how-it-ends)", "](/docs/payouts)",
+	"](local-tools.md)", "]("+repository+"/docs/guide/local-tools.md)", "](../../", "]("+repository+"/")
+
+const repository = "https://github.com/till-project/till/blob/main"
+
+// readSDK reads the guide of an SDK, which is in English.
+func (b *book) readSDK(name string) *guide {
+	g := &guide{file: "guide/sdk-" + name + ".md", plain: true}
+	text, err := docs.Files.ReadFile(g.file)
+	if err != nil {
+		g.err = err
+		return g
+	}
+	head, rest, _ := strings.Cut(string(text), "\n")
+	g.title = strings.TrimPrefix(head, "# ")
+	g.text = sdkLinks.Replace(htmlComment.ReplaceAllString(rest, ""))
+	if b.c.BaseURL != "" {
+		g.text = strings.ReplaceAll(g.text, "http://127.0.0.1:8080", strings.TrimSuffix(b.c.BaseURL, "/v1"))
+	}
+	return g
+}
+
 func (g *guide) html(b *book, language string) (template.HTML, error) {
 	if g.err != nil {
 		return "", g.err
@@ -61,17 +88,30 @@ func (g *guide) html(b *book, language string) (template.HTML, error) {
 	if missing != nil {
 		return "", missing
 	}
+	if b.c.BaseURL != "" {
+		text = strings.ReplaceAll(text, exampleBase, b.c.BaseURL)
+	}
+	if g.plain {
+		return b.convert(plainMarkdown, language, text)
+	}
 	return b.toHTML(language, text)
 }
 
+// exampleBase is the base address that the texts name; a page names the service's own.
+const exampleBase = "https://pay.example.com/v1"
+
 // toHTML renders Markdown for a page.
 func (b *book) toHTML(language, text string) (template.HTML, error) {
+	return b.convert(markdown, language, text)
+}
+
+func (b *book) convert(by goldmark.Markdown, language, text string) (template.HTML, error) {
 	var out bytes.Buffer
-	if err := markdown.Convert([]byte(text), &out); err != nil {
+	if err := by.Convert([]byte(text), &out); err != nil {
 		return "", err
 	}
 	// What is wider than a small screen scrolls, and the keyboard can reach it.
-	html := strings.NewReplacer(`<pre><code`, `<pre tabindex="0"><code`, `<table>`, `<div class="wide" tabindex="0"><table>`, `</table>`, `</table></div>`).Replace(out.String())
+	html := strings.NewReplacer(`<pre><code`, `<pre tabindex="0"><code`, `<table>`, `<div class="wide" tabindex="0"><table>`, `</table>`, `</table></div>`, `<th></th>`, `<td></td>`).Replace(out.String())
 	html = tabs.ReplaceAllStringFunc(html, func(group string) string {
 		return `<div class="langs">` + "\n" + tab.ReplaceAllString(group, `<section data-lang="$1"><h4>$1</h4>$2</section>`) + "</div>\n"
 	})

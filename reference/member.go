@@ -2,7 +2,6 @@ package reference
 
 import (
 	"cmp"
-	"html/template"
 	"slices"
 	"strings"
 )
@@ -15,7 +14,7 @@ type member struct {
 	Rules      []string
 	Pattern    string
 	Values     []string
-	Text       template.HTML
+	Text       prose
 }
 
 // memberReader collects members. An object inside another one is written out with
@@ -31,7 +30,7 @@ func (r *memberReader) word(key string) string { return r.b.words[r.language][ke
 func (r *memberReader) parameter(p *node) member {
 	m := r.member(p.at("name").text(), p.at("schema"), p.at("required").text() == "true")
 	if text := p.at("description").text(); text != "" {
-		m.Text, _ = r.b.toHTML(r.language, text) // Markdown cannot fail into memory
+		m.Text, _ = r.b.prose(r.language, text) // Markdown cannot fail into memory
 	}
 	m.Rules = append(m.Rules, r.word("in_"+p.at("in").text()))
 	return m
@@ -97,7 +96,7 @@ func (r *memberReader) member(name string, n *node, required bool) member {
 	}
 	m.Rules = slices.Compact(m.Rules)
 	m.Values = slices.DeleteFunc(m.Values, func(v string) bool { return v == "" })
-	m.Text, _ = r.b.toHTML(r.language, text)
+	m.Text, _ = r.b.prose(r.language, text)
 	return m
 }
 
@@ -155,7 +154,7 @@ func (b *book) objects(language string, names []string) ([]objectView, error) {
 		}
 		seen[name] = true
 		n := b.document.schema(name)
-		text, err := b.toHTML(language, n.at("description").text())
+		text, err := b.prose(language, n.at("description").text())
 		if err != nil {
 			return nil, err
 		}

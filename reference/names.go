@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	listItem = regexp.MustCompile(`<li>((?:<code>[^<]+</code>(?:, )?)+):`)
+	listItem = regexp.MustCompile(`<li>((?:<code>[^<]+</code>(?:, )?)+) ?:`)
 	codeWord = regexp.MustCompile(`<code>([^<]+)</code>`)
 )
 
@@ -49,7 +49,7 @@ func (b *book) names(language string) []name {
 			for _, m := range list {
 				short := m.Name[strings.LastIndexByte(m.Name, '.')+1:]
 				add(short, at, page+"#"+at)
-				for _, text := range append(listed(string(m.Text)), m.Values...) {
+				for _, text := range append(listed(string(m.Text.HTML)), m.Values...) {
 					add(text, at, page+"#"+at)
 				}
 			}

@@ -2,7 +2,9 @@ package reference
 
 import (
 	"bytes"
+	"html"
 	"html/template"
+	"regexp"
 	"strings"
 )
 
@@ -29,6 +31,9 @@ type frame struct {
 	Files                      string // where style and script are
 	Path, Title                string
 	Home                       bool
+	Base, Packages             string // of this service: its API, the SDKs' packages
+	Toc                        []link // the headings of a guide; their paths are fragments
+	Before, After              *link  // in the order of the menu
 	Menu                       []section
 	Body                       template.HTML
 	word                       map[string]string
@@ -44,7 +49,7 @@ var guides = []struct {
 	paths   []string
 }{
 	{"menu_start", []string{"/start/curl", "/start/go", "/start/typescript", "/start/php", "/start/python"}},
-	{"menu_guides", []string{"/collecting", "/webhooks", "/sweeping", "/payouts", "/reconciling", "/testing", "/keys", "/moving"}},
+	{"menu_guides", []string{"/collecting", "/webhooks", "/sweeping", "/payouts", "/refunds", "/reconciling", "/testing", "/keys", "/moving"}},
 	{"menu_safety", []string{"/leaked-key", "/going-live"}},
 }
 
@@ -72,6 +77,15 @@ func (b *book) pages(language string) []page {
 		}
 		menu = append(menu, s)
 	}
+	sdks := section{Title: "SDK"}
+	for _, name := range []string{"go", "typescript", "php", "python"} {
+		m := b.readSDK(name)
+		add(&sdks, page{"/sdk/" + name, m.title, func() (string, any, error) {
+			html, err := m.html(b, language)
+			return "sdk.html", html, err
+		}})
+	}
+	menu = append(menu, sdks)
 	s := section{Title: word["menu_reference"]}
 	for _, tag := range b.document.root.at("tags").items {
 		name := tag.at("name").text()
@@ -92,7 +106,10 @@ func (b *book) render(language string, p page) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &frame{Language: language, Path: p.path, Title: p.title, Menu: b.menus[language], Files: b.root, Root: b.root + languagePath(language), Home: p.path == "/", word: b.words[language]}
+	origin := strings.TrimSuffix(b.c.BaseURL, "/v1")
+	f := &frame{Language: language, Path: p.path, Title: p.title, Menu: b.menus[language], Files: b.root, Root: b.root + languagePath(language), Home: p.path == "/", word: b.words[language],
+		Base: b.c.BaseURL, Packages: origin + "/sdk"}
+	f.Before, f.After = neighbours(f.Menu, p.path)
 	for _, other := range languages {
 		if other != language {
 			f.Other, f.OtherPath = other, b.root+languagePath(other)+p.path
@@ -102,10 +119,52 @@ func (b *book) render(language string, p page) ([]byte, error) {
 	if err := b.template.ExecuteTemplate(&body, name, view{f, data}); err != nil {
 		return nil, err
 	}
-	f.Body = template.HTML(body.String())
+	text := body.String()
+	if name == "guide.html" || name == "sdk.html" {
+		f.Toc = headings(text)
+	}
+	f.Body = template.HTML(namedHeading.ReplaceAllString(text, `<h$1 id="$2">$3 <a class="here" href="#$2" aria-label="$2">#</a></h$1>`))
 	var out bytes.Buffer
 	err = b.template.ExecuteTemplate(&out, "layout.html", f)
 	return out.Bytes(), err
+}
+
+var (
+	namedHeading = regexp.MustCompile(`<h([23]) id="([^"]*)">(.*?)</h[23]>`)
+	markup       = regexp.MustCompile(`<[^>]*>`)
+)
+
+// headings returns the parts of a text, if it has enough of them to choose from.
+func headings(text string) (toc []link) {
+	for _, m := range namedHeading.FindAllStringSubmatch(text, -1) {
+		if m[1] == "2" {
+			toc = append(toc, link{html.UnescapeString(markup.ReplaceAllString(m[3], "")), "#" + m[2]})
+		}
+	}
+	if len(toc) < 3 {
+		return nil
+	}
+	return toc
+}
+
+// neighbours returns the pages before and after one in the menu.
+func neighbours(menu []section, path string) (before, after *link) {
+	var all []link
+	for _, s := range menu {
+		all = append(all, s.Links...)
+	}
+	for i := range all {
+		if all[i].Path != path {
+			continue
+		}
+		if i > 0 {
+			before = &all[i-1]
+		}
+		if i+1 < len(all) {
+			after = &all[i+1]
+		}
+	}
+	return before, after
 }
 
 // view is what the template of a body is given.

@@ -55,6 +55,9 @@ func New(c Config) *Site {
 // languages are those of the pages; the first has no part of its own in addresses.
 var languages = []string{"en", "fr"}
 
+// shops are the programs that the quick starts run.
+var shops = []string{"shop.go.txt", "shop.mjs", "shop.php", "shop.py"}
+
 //go:embed page style.css script.js icon.svg
 var files embed.FS
 
@@ -62,6 +65,8 @@ var files embed.FS
 type content struct {
 	files map[string]*file
 	pages []string // the paths of pages, in reading order
+
+	missing map[string]*file // what answers for a page that is not there, by language
 }
 
 // file is one thing that is served. It is rendered when it is first asked for.
@@ -97,19 +102,24 @@ type book struct {
 	document *document
 	errors   *errorTexts
 	words    map[string]map[string]string // by language and key
+	texts    map[string]string            // of the document, French by English
 	calls    map[string][]example         // by operation
 	template *template.Template
 	menus    map[string][]section // by language
+	all      map[string][]page    // by language, in reading order
 }
 
-// read prepares the content and renders nothing.
-func (s *Site) read() (*content, error) {
-	b := &book{Site: s, menus: map[string][]section{}}
+// book reads what the pages are made from.
+func (s *Site) book() (*book, error) {
+	b := &book{Site: s, menus: map[string][]section{}, all: map[string][]page{}}
 	var err error
 	if b.document, err = readDocument(s.c.OpenAPI); err != nil {
 		return nil, err
 	}
 	if _, err = toml.DecodeFS(docs.Files, "words.toml", &b.words); err != nil {
+		return nil, err
+	}
+	if b.texts, err = readTexts(); err != nil {
 		return nil, err
 	}
 	if b.errors, err = readErrors(b.document); err != nil {
@@ -118,15 +128,32 @@ func (s *Site) read() (*content, error) {
 	if b.calls, err = readExamples(); err != nil {
 		return nil, err
 	}
-	if b.template, err = template.New("").Funcs(template.FuncMap{"pair": pair}).ParseFS(files, "page/*.html"); err != nil {
+	b.template, err = template.New("").Funcs(template.FuncMap{"pair": pair}).ParseFS(files, "page/*.html")
+	return b, err
+}
+
+// read prepares the content and renders nothing.
+func (s *Site) read() (*content, error) {
+	b, err := s.book()
+	if err != nil {
 		return nil, err
 	}
-	c := &content{files: map[string]*file{}}
+	c := &content{files: map[string]*file{}, missing: map[string]*file{}}
 	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "script.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		c.files["/"+name] = &file{kind: kind, render: func() ([]byte, error) { return files.ReadFile(name) }}
 	}
 	for _, language := range languages {
-		for _, p := range b.pages(language) {
+		c.files[languagePath(language)+"/search.txt"] = &file{kind: "text/plain; charset=utf-8", render: func() ([]byte, error) { return b.searchIndex(language) }}
+		c.missing[language] = &file{kind: "text/html; charset=utf-8", render: func() ([]byte, error) {
+			return b.render(language, page{"", b.words[language]["missing"], func() (string, any, error) { return "missing.html", nil, nil }})
+		}}
+	}
+	for _, name := range shops {
+		c.files["/examples/"+strings.TrimSuffix(name, ".txt")] = &file{kind: "text/plain; charset=utf-8", render: func() ([]byte, error) { return docs.Files.ReadFile("_examples/" + name) }}
+	}
+	for _, language := range languages {
+		b.all[language] = b.pages(language)
+		for _, p := range b.all[language] {
 			path := languagePath(language) + p.path
 			c.pages = append(c.pages, Prefix+path)
 			c.files[path] = &file{kind: "text/html; charset=utf-8", render: func() ([]byte, error) { return b.render(language, p) }}
@@ -155,8 +182,8 @@ func (s *Site) Pages() ([]string, error) {
 	return slices.Clone(c.pages), nil
 }
 
-// policy lets a page load its own style, script and images, and nothing else.
-const policy = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// policy lets a page load its own style, script, images and index of words, and nothing else.
+const policy = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // ServeHTTP implements http.Handler.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -175,7 +202,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	path := strings.TrimPrefix(r.URL.Path, Prefix)
-	f := c.files[path]
+	f, status := c.files[path], http.StatusOK
 	if f == nil {
 		if other := strings.TrimSuffix(path, "/"); c.files[other] != nil || c.files[path+"/"] != nil {
 			if c.files[other] == nil {
@@ -184,14 +211,19 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, s.root+other, http.StatusMovedPermanently)
 			return
 		}
-		http.Error(w, "There is no such page. The list of all is at "+s.root+"/.", http.StatusNotFound)
-		return
+		language := languages[0]
+		for _, l := range languages[1:] {
+			if strings.HasPrefix(path, languagePath(l)+"/") {
+				language = l
+			}
+		}
+		f, status = c.missing[language], http.StatusNotFound
 	}
 	if err := f.get(); err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	f.serve(w, r)
+	f.serve(w, r, status)
 }
 
 func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -199,13 +231,13 @@ func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, "This page cannot be shown.", http.StatusInternalServerError)
 }
 
-func (f *file) serve(w http.ResponseWriter, r *http.Request) {
+func (f *file) serve(w http.ResponseWriter, r *http.Request, status int) {
 	h := w.Header()
 	h.Set("Content-Type", f.kind)
 	h.Set("ETag", f.etag)
 	h.Set("Cache-Control", "no-cache") // kept, and asked for again by its ETag
 	h.Set("Vary", "Accept-Encoding")
-	if strings.Contains(r.Header.Get("If-None-Match"), f.etag) {
+	if status == http.StatusOK && strings.Contains(r.Header.Get("If-None-Match"), f.etag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -214,6 +246,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Encoding", "gzip")
 		body = f.zipped
 	}
+	w.WriteHeader(status)
 	if r.Method == http.MethodGet {
 		w.Write(body) // an error means that the reader has gone
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -90,7 +91,7 @@ func TestEveryPage(t *testing.T) {
 	extra := 0
 	for _, f := range []string{"/docs/style.css", "/docs/script.js", "/docs/icon.svg"} {
 		text := body(t, get(t, s, f))
-		if f == "/docs/script.js" && len(text) >= 2000 {
+		if f == "/docs/script.js" && len(text) >= 4000 {
 			t.Errorf("the script has %d bytes", len(text))
 		}
 		extra += len(zip(text))
@@ -140,7 +141,8 @@ func checkLink(t *testing.T, all map[string]string, page, target string, ids []s
 	}
 	path, ok := strings.CutPrefix(path, "/till")
 	switch {
-	case strings.HasPrefix(target, "https://www.standardwebhooks.com"):
+	case strings.HasPrefix(target, "https://www.standardwebhooks.com"), strings.HasPrefix(target, "https://github.com/till-project/till/"):
+	case target == base+"/openapi.json", target == strings.TrimSuffix(base, "/v1")+"/sdk/": // beside the pages
 	case !ok:
 		t.Errorf("%s leads to %s, which is not here", page, target)
 	case slices.Contains([]string{"/docs/style.css", "/docs/script.js", "/docs/icon.svg"}, path):
@@ -148,6 +150,64 @@ func checkLink(t *testing.T, all map[string]string, page, target string, ids []s
 		t.Errorf("%s leads to %s, which does not exist", page, path)
 	case place != "" && !strings.Contains(all[path], ` id="`+place+`"`):
 		t.Errorf("%s leads to %s, where there is no %s", page, path, place)
+	}
+}
+
+// The index of words is small, and finds what people type on pages that have it.
+func TestSearchIndex(t *testing.T) {
+	t.Parallel()
+	s, all := newSite(), pages(t)
+	for language, words := range map[string][]string{"": {"reconciling", "insufficient_balance", "idempotency_key_reused", "sweep", "reversed"}, "/fr": {"relève", "signature", "numéro"}} {
+		text := body(t, get(t, s, "/docs"+language+"/search.txt"))
+		if n := len(zip(text)); n > 30_000 {
+			t.Errorf("the index%s weighs %d bytes", language, n)
+		} else {
+			t.Logf("the index%s weighs %d bytes", language, n)
+		}
+		list, index, _ := strings.Cut(text, "\n\n")
+		titles := strings.Split(list, "\n")
+		for _, w := range words {
+			_, rest, ok := strings.Cut("\n"+index, "\n"+w)
+			if !ok {
+				t.Errorf("nothing is found for %s", w)
+				continue
+			}
+			line, _, _ := strings.Cut(rest, "\n")
+			_, numbers, _ := strings.Cut(line, "\t")
+			for _, n := range strings.Fields(numbers) {
+				i, err := strconv.Atoi(n)
+				if err != nil || i >= len(titles) {
+					t.Fatalf("%s: %q", w, line)
+				}
+				path, _, _ := strings.Cut(titles[i], "\t")
+				if !strings.Contains(strings.ToLower(all["/docs"+language+path]), w) {
+					t.Errorf("%s is not on %s", w, path)
+				}
+			}
+		}
+	}
+}
+
+// An address without a page is answered by one that leads on, in its language.
+func TestMissingPage(t *testing.T) {
+	t.Parallel()
+	s := newSite()
+	for path, want := range map[string]string{"/docs/nothing": "There is no such page", "/docs/fr/rien": "Cette page n’existe pas"} {
+		res := get(t, s, path, "If-None-Match", "x")
+		if text := body(t, res); res.StatusCode != http.StatusNotFound || !strings.Contains(text, want) || !strings.Contains(text, `<nav id="menu"`) {
+			t.Errorf("%s: %d\n%.300s", path, res.StatusCode, text)
+		}
+	}
+}
+
+// A page names the address of the service that serves it.
+func TestPagesNameTheService(t *testing.T) {
+	t.Parallel()
+	all := pages(t)
+	for _, path := range []string{"/docs/", "/docs/fr/", "/docs/start/python", "/docs/fr/start/go"} {
+		if text := all[path]; !strings.Contains(text, base) || strings.Contains(text, "https://pay.example.com/v1") {
+			t.Errorf("%s does not name %s", path, base)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"till/internal/seal"
 	"till/internal/system"
 	"till/store"
+	"till/store/admin"
 	"till/upkeep"
 )
 
@@ -106,9 +107,9 @@ func CheckFile(ctx context.Context, s *store.Store, path string) error {
 	return err
 }
 
-func readGenerations(ctx context.Context, s *store.Store) (all []store.Generation, err error) {
+func readGenerations(ctx context.Context, s *store.Store) (all []admin.Generation, err error) {
 	err = s.View(ctx, func(tx *store.Tx) error {
-		all, err = tx.Generations(ctx)
+		all, err = admin.Generations(ctx, tx)
 		return err
 	})
 	return all, err
@@ -116,7 +117,7 @@ func readGenerations(ctx context.Context, s *store.Store) (all []store.Generatio
 
 // matchKeys compares keys with the generations of a database, and drops those that it knows
 // by another key. It returns the generation to seal with and the retired ones.
-func matchKeys(keys map[int][]byte, all []store.Generation) (use int, retired []int, err error) {
+func matchKeys(keys map[int][]byte, all []admin.Generation) (use int, retired []int, err error) {
 	for _, g := range all {
 		key := keys[g.Number]
 		ours := key != nil && hmac.Equal(g.Check, secretCheck(key))
@@ -149,7 +150,7 @@ func AddKey(ctx context.Context, s *store.Store, path, by string) (number int, e
 	if err != nil {
 		return 0, err
 	}
-	if g.Level < store.LevelGenerations { // before the file is changed
+	if g.Level < admin.LevelGenerations { // before the file is changed
 		return 0, upkeep.ErrGenerationLevel
 	}
 	last, fresh := slices.Max(slices.Collect(maps.Keys(keys))), false

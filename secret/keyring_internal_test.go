@@ -20,7 +20,10 @@ import (
 	"till/people"
 	"till/store"
 	"till/store/access"
+	"till/store/admin"
+	"till/store/matching"
 	"till/store/storetest"
+	"till/store/webhooks"
 	"till/tokens"
 	"till/upkeep"
 	"till/webhook"
@@ -30,7 +33,7 @@ import (
 type sealedWorld struct {
 	t         *testing.T
 	store     *store.Store
-	endpoints []*store.Endpoint
+	endpoints []*webhooks.Endpoint
 	stray     till.ID
 	person    till.ID
 }
@@ -54,17 +57,17 @@ func newSealedWorld(t *testing.T, s *store.Store, ring *seal.Ring) *sealedWorld 
 	err = s.Update(ctx, func(tx *store.Tx) error {
 		w.endpoints, w.person = nil, till.NewID(tx.Now())
 		for range resealSlice + 20 {
-			e := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client.ID, ID: till.NewID(tx.Now()), URL: "https://shop.example/hooks", Enabled: true, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}}
+			e := &webhooks.Endpoint{Endpoint: till.Endpoint{ClientID: client.ID, ID: till.NewID(tx.Now()), URL: "https://shop.example/hooks", Enabled: true, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}}
 			e.Secret = vault.Seal(secretOf(e.ID, "new"), e.ClientID, e.ID)
 			e.OldSecret, e.OldUntil = vault.Seal(secretOf(e.ID, "old"), e.ClientID, e.ID), tx.Now().Add(time.Hour)
 			w.endpoints = append(w.endpoints, e)
-			if err := tx.InsertEndpoint(ctx, e); err != nil {
+			if err := webhooks.InsertEndpoint(ctx, tx, e); err != nil {
 				return err
 			}
 		}
 		p := &access.Person{Person: till.Person{ID: w.person, Login: "awa@shop.example", Name: "Awa", Language: "fr", CreatedAt: tx.Now()}}
 		return errors.Join(access.InsertPerson(ctx, tx, p), access.SetTOTP(ctx, tx, w.person, totp.Seal([]byte("a totp secret"), w.person[:]), 1),
-			tx.PutCertificate(ctx, worldHost, certificate.Seal([]byte("a certificate"), []byte(worldHost)), false))
+			admin.PutCertificate(ctx, tx, worldHost, certificate.Seal([]byte("a certificate"), []byte(worldHost)), false))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +75,7 @@ func newSealedWorld(t *testing.T, s *store.Store, ring *seal.Ring) *sealedWorld 
 	if _, err := w.token(ring, func(context.Context) (string, time.Duration, error) { return "a token", time.Hour, nil }); err != nil {
 		t.Fatal(err)
 	}
-	stray := &store.Stray{Connection: "mtn", Reference: till.NewID(s.Now()), Direction: store.StrayIn}
+	stray := &matching.Stray{Connection: "mtn", Reference: till.NewID(s.Now()), Direction: matching.StrayIn}
 	if _, _, err := strays.Record(ctx, stray, []byte("a callback")); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +114,7 @@ func (w *sealedWorld) opens(ring *seal.Ring) {
 	}
 	err = w.store.View(ctx, func(tx *store.Tx) error {
 		for _, made := range w.endpoints {
-			e, err := tx.Endpoint(ctx, made.Ref())
+			e, err := webhooks.ReadEndpoint(ctx, tx, made.Ref())
 			if err != nil {
 				return err
 			}
@@ -128,7 +131,7 @@ func (w *sealedWorld) opens(ring *seal.Ring) {
 		if got, err := w.sealer(ring, people.TOTPLabel).Open(p.TOTP, w.person[:]); err != nil || string(got) != "a totp secret" {
 			return fmt.Errorf("the authenticator's secret: %q, %w", got, err)
 		}
-		c, err := tx.Certificate(ctx, worldHost)
+		c, err := admin.ReadCertificate(ctx, tx, worldHost)
 		if err != nil {
 			return err
 		}
@@ -160,7 +163,7 @@ func (w *sealedWorld) opens(ring *seal.Ring) {
 // value; then the generation before is not needed any more. What does not open is left.
 func TestEveryValueIsSealedAnew(t *testing.T) {
 	t.Parallel()
-	if kinds := store.SealedKinds(); len(kinds) != len(sealedUses) {
+	if kinds := admin.SealedKinds(); len(kinds) != len(sealedUses) {
 		t.Fatalf("the store has %d columns of sealed bytes, and here are %d", len(kinds), len(sealedUses))
 	}
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
@@ -175,13 +178,15 @@ func TestEveryValueIsSealedAnew(t *testing.T) {
 		}
 		w.opens(ring)
 		var done Resealed
-		r := resealer{store: s, kind: store.SealedSecrets, use: sealedUses[store.SealedSecrets], sealer: w.sealer(ring, webhook.SealLabel), generation: 3}
+		r := resealer{store: s, kind: admin.SealedSecrets, use: sealedUses[admin.SealedSecrets], sealer: w.sealer(ring, webhook.SealLabel), generation: 3}
 		if more, err := r.slice(t.Context(), &done); err != nil || !more || done.Sealed != resealSlice {
 			t.Fatalf("the first slice: %+v, %v, %v", done, more, err)
 		}
 		w.opens(ring) // values of both generations are there
 		broken := []byte("\x02 this was never sealed by anybody")
-		err = s.Update(t.Context(), func(tx *store.Tx) error { return tx.PutCertificate(t.Context(), "broken.example.com", broken, false) })
+		err = s.Update(t.Context(), func(tx *store.Tx) error {
+			return admin.PutCertificate(t.Context(), tx, "broken.example.com", broken, false)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,11 +198,11 @@ func TestEveryValueIsSealedAnew(t *testing.T) {
 			t.Errorf("once more: %+v, %v", done, err)
 		}
 		g, err := upkeep.ReadGenerations(t.Context(), s)
-		if err != nil || g.SealedBy(3) != all || g.SealedBy(2) != 1 || g.Sealed[store.SealedOldSecrets][3] != int64(len(w.endpoints)) {
+		if err != nil || g.SealedBy(3) != all || g.SealedBy(2) != 1 || g.Sealed[admin.SealedOldSecrets][3] != int64(len(w.endpoints)) {
 			t.Errorf("the values by generation: %+v, %v", g.Sealed, err)
 		}
 		err = s.View(t.Context(), func(tx *store.Tx) error {
-			c, err := tx.Certificate(t.Context(), "broken.example.com")
+			c, err := admin.ReadCertificate(t.Context(), tx, "broken.example.com")
 			if err == nil && !bytes.Equal(c.Sealed, broken) {
 				err = errors.New("what does not open was changed")
 			}
@@ -207,9 +212,9 @@ func TestEveryValueIsSealedAnew(t *testing.T) {
 			t.Error(err)
 		}
 		// A value that somebody has replaced meanwhile stays as that one.
-		stale := store.Sealed{Key: store.SealedKey{First: worldHost, Second: worldHost}, Bytes: []byte("\x02 as it was read")}
+		stale := admin.Sealed{Key: admin.SealedKey{First: worldHost, Second: worldHost}, Bytes: []byte("\x02 as it was read")}
 		err = s.Update(t.Context(), func(tx *store.Tx) error {
-			wrote, err := tx.WriteSealed(t.Context(), store.SealedCertificates, &stale, []byte("\x03 anew"))
+			wrote, err := admin.WriteSealed(t.Context(), tx, admin.SealedCertificates, &stale, []byte("\x03 anew"))
 			if wrote {
 				err = errors.New("a newer value was overwritten")
 			}

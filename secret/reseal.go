@@ -8,6 +8,7 @@ import (
 	"till/internal/seal"
 	"till/people"
 	"till/store"
+	"till/store/admin"
 	"till/tokens"
 	"till/webhook"
 )
@@ -15,22 +16,22 @@ import (
 // sealedUse says how a column of sealed bytes is sealed.
 type sealedUse struct {
 	label string
-	place func(k store.SealedKey) []byte // what a value is bound to
+	place func(k admin.SealedKey) []byte // what a value is bound to
 }
 
 // keyPlace binds a value to the key of its row.
-func keyPlace(k store.SealedKey) []byte { return []byte(k.First) }
+func keyPlace(k admin.SealedKey) []byte { return []byte(k.First) }
 
-func secretPlace(k store.SealedKey) []byte { return webhook.SealPlace(k.IDs()) }
+func secretPlace(k admin.SealedKey) []byte { return webhook.SealPlace(k.IDs()) }
 
 // sealedUses has each column of store.SealedKinds.
-var sealedUses = map[store.SealedKind]sealedUse{
-	store.SealedSecrets:      {webhook.SealLabel, secretPlace},
-	store.SealedOldSecrets:   {webhook.SealLabel, secretPlace},
-	store.SealedTokens:       {tokens.SealLabel, func(k store.SealedKey) []byte { return tokens.SealPlace(k.First, k.Second) }},
-	store.SealedStrays:       {books.StrayLabel, keyPlace},
-	store.SealedTOTP:         {people.TOTPLabel, keyPlace},
-	store.SealedCertificates: {certificates.SealLabel, keyPlace},
+var sealedUses = map[admin.SealedKind]sealedUse{
+	admin.SealedSecrets:      {webhook.SealLabel, secretPlace},
+	admin.SealedOldSecrets:   {webhook.SealLabel, secretPlace},
+	admin.SealedTokens:       {tokens.SealLabel, func(k admin.SealedKey) []byte { return tokens.SealPlace(k.First, k.Second) }},
+	admin.SealedStrays:       {books.StrayLabel, keyPlace},
+	admin.SealedTOTP:         {people.TOTPLabel, keyPlace},
+	admin.SealedCertificates: {certificates.SealLabel, keyPlace},
 }
 
 // resealSlice is how many values one transaction seals anew.
@@ -46,7 +47,7 @@ type Resealed struct {
 // time, behind requests. It may be interrupted at any moment and run by several instances: a
 // value is replaced only if it is still the one that was opened.
 func Reseal(ctx context.Context, s *store.Store, ring *seal.Ring) (done Resealed, err error) {
-	for _, kind := range store.SealedKinds() {
+	for _, kind := range admin.SealedKinds() {
 		use := sealedUses[kind]
 		sealer, err := ring.Sealer(use.label)
 		if err != nil {
@@ -65,18 +66,18 @@ func Reseal(ctx context.Context, s *store.Store, ring *seal.Ring) (done Resealed
 // resealer seals one column anew.
 type resealer struct {
 	store      *store.Store
-	kind       store.SealedKind
+	kind       admin.SealedKind
 	use        sealedUse
 	sealer     *seal.Sealer
 	generation int
-	after      store.SealedKey
+	after      admin.SealedKey
 }
 
 // slice seals the next values anew, and reports whether there may be more.
 func (r *resealer) slice(ctx context.Context, done *Resealed) (more bool, err error) {
-	var found []store.Sealed
+	var found []admin.Sealed
 	err = r.store.View(ctx, func(tx *store.Tx) error {
-		found, err = tx.SealedByOthers(ctx, r.kind, r.generation, r.after, resealSlice)
+		found, err = admin.SealedByOthers(ctx, tx, r.kind, r.generation, r.after, resealSlice)
 		return err
 	})
 	if err != nil || len(found) == 0 {
@@ -100,7 +101,7 @@ func (r *resealer) slice(ctx context.Context, done *Resealed) (more bool, err er
 			if again[i] == nil {
 				continue
 			}
-			wrote, err := tx.WriteSealed(ctx, r.kind, &found[i], again[i])
+			wrote, err := admin.WriteSealed(ctx, tx, r.kind, &found[i], again[i])
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,7 @@ import (
 	"till/internal/seal"
 	"till/internal/system"
 	"till/store"
+	"till/store/admin"
 )
 
 // File returns the default path of a database's secret.
@@ -58,9 +59,9 @@ func secretCheck(secret []byte) []byte {
 	return h.Sum(nil)
 }
 
-func installation(ctx context.Context, s *store.Store) (i *store.Installation, err error) {
+func installation(ctx context.Context, s *store.Store) (i *admin.Installation, err error) {
 	err = s.View(ctx, func(tx *store.Tx) error {
-		i, err = tx.Installation(ctx)
+		i, err = admin.ReadInstallation(ctx, tx)
 		return err
 	})
 	return i, err
@@ -91,9 +92,13 @@ func Open(ctx context.Context, s *store.Store, path, database string) (*seal.Rin
 			return nil, err
 		}
 		err = s.Update(ctx, func(tx *store.Tx) error {
-			return tx.InsertInstallation(ctx, &store.Installation{
+			err := admin.InsertInstallation(ctx, tx, &admin.Installation{
 				LogID: till.NewID(tx.Now()), SecretCheck: secretCheck(secret), CreatedAt: tx.Now(),
 			})
+			if err == nil { // no older program has ever run on it
+				_, err = admin.RaiseLevel(ctx, tx, admin.Level)
+			}
+			return err
 		})
 		if err != nil {
 			return nil, fmt.Errorf("write the installation down: %w", err)

@@ -13,6 +13,7 @@ import (
 	"till/internal/loop"
 	"till/internal/seal"
 	"till/store"
+	"till/store/admin"
 )
 
 // keyringInterval is how soon a running instance notices that a generation of the
@@ -71,11 +72,11 @@ func (w *Watch) Run(ctx context.Context, lacking chan<- error) {
 
 // follow sets the ring to what the database says. It reads the file if a generation is not
 // here yet.
-func (w *Watch) follow(all []store.Generation) error {
+func (w *Watch) follow(all []admin.Generation) error {
 	ring := w.Ring
 	keys := ring.Keys()
 	missing := func() bool {
-		return slices.ContainsFunc(all, func(g store.Generation) bool { return g.RetiredAt.IsZero() && keys[g.Number] == nil })
+		return slices.ContainsFunc(all, func(g admin.Generation) bool { return g.RetiredAt.IsZero() && keys[g.Number] == nil })
 	}
 	if missing() {
 		// What is in memory was compared with the database, and the file may be half copied.

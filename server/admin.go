@@ -12,6 +12,7 @@ import (
 
 	"till/books"
 	"till/store"
+	"till/store/admin"
 )
 
 // admin serves what is for the people who run the program, and for machines that watch it:
@@ -78,7 +79,7 @@ func (s *Server) checkDatabase() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	err := s.store.View(ctx, func(tx *store.Tx) error {
-		_, err := tx.Installation(ctx)
+		_, err := admin.ReadInstallation(ctx, tx)
 		return err
 	})
 	if err != nil {

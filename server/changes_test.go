@@ -14,6 +14,7 @@ import (
 	"till"
 	"till/internal/logs"
 	"till/store"
+	"till/store/admin"
 	"till/upkeep"
 )
 
@@ -99,7 +100,7 @@ func TestCasesHaveLines(t *testing.T) {
 		for kind, n := range open {
 			gauges = append(gauges, upkeep.Gauge{Name: "cases_open", Labels: []string{"live", kind}, Value: n})
 		}
-		s.showGauges(&store.Turn{Name: upkeep.GaugesTurn, RanAt: at, Owner: owner, Result: upkeep.EncodeGauges(gauges)})
+		s.showGauges(&admin.Turn{Name: upkeep.GaugesTurn, RanAt: at, Owner: owner, Result: upkeep.EncodeGauges(gauges)})
 	}
 	see(1, s.id, map[string]float64{"overdue": 2}) // from before the start
 	see(2, s.id, map[string]float64{"overdue": 2})

@@ -65,8 +65,15 @@ type Config struct {
 	ConsoleListen string
 	ConsoleURL    string
 
-	// NoDocs leaves out the pages for developers at /docs/. Problems then have the
-	// type about:blank.
+	// NoPages leaves out the pages that customers pay on. PayListen is an address of their own;
+	// "" means beside the API. PayURL is where browsers open them, "https://pay.example.com";
+	// "" means the origin of BaseURL. Without either there are none, but for a demo.
+	NoPages   bool
+	PayListen string
+	PayURL    string
+
+	// NoDocs leaves out the pages for developers at /docs/ and the SDKs at /sdk/. Problems
+	// then have the type about:blank.
 	NoDocs bool
 
 	// BaseURL is the address at which clients reach the API; it ends in /v1. "" means the
@@ -214,7 +221,10 @@ func (c *Config) setDefaults() error {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := c.checkConsoleURL(); err != nil {
+	if err := checkOrigin(&c.PayURL, "--pay-url", "customers open the pages to pay on", "https://pay.example.com"); err != nil {
+		return err
+	}
+	if err := checkOrigin(&c.ConsoleURL, "--console-url", "browsers open the console", "https://console.example.com"); err != nil {
 		return err
 	}
 	return c.checkBaseURL()
@@ -232,15 +242,17 @@ func (c *Config) databaseName() string {
 	return "postgres://" + u.Host + u.Path
 }
 
-func (c *Config) checkConsoleURL() error {
-	if c.ConsoleURL == "" {
+// checkOrigin refuses an address that is not where browsers open something, and takes off a slash
+// at its end.
+func checkOrigin(address *string, flag, what, example string) error {
+	if *address == "" {
 		return nil
 	}
-	u, err := url.Parse(c.ConsoleURL)
+	u, err := url.Parse(*address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return fmt.Errorf("--console-url must be where browsers open the console, without a path, as in https://console.example.com")
+		return fmt.Errorf("%s must be where %s, without a path, as in %s", flag, what, example)
 	}
-	c.ConsoleURL = strings.TrimRight(c.ConsoleURL, "/")
+	*address = strings.TrimRight(*address, "/")
 	return nil
 }
 

@@ -11,8 +11,10 @@ import (
 	"till"
 	"till/console"
 	"till/console/shell"
+	"till/pay"
 	"till/people"
 	"till/reference"
+	"till/sdk"
 )
 
 // buildConsole makes the pages of the console, unless they are off or this
@@ -33,7 +35,7 @@ func (s *Server) buildConsole() (err error) {
 	}
 	s.console, err = console.New(shell.Config{
 		Store: s.store, People: s.people, Accounts: s.accounts, Endpoints: s.endpoints, Secret: s.secret, Ring: s.ring, BaseURL: s.baseURL, Origin: s.consoleBase(),
-		Collector: s.collector, Sandbox: s.sandbox, TestQuota: s.c.TestQuota,
+		Collector: s.collector, Payouts: s.payouts, Checkouts: s.checkouts, Sandbox: s.sandbox, TestQuota: s.c.TestQuota,
 		PhoneOrigin:    s.phoneOrigin(),
 		TrustedProxies: s.operators.File.TrustedProxies, SubmitRate: s.submitRate, Log: s.log,
 	})
@@ -129,8 +131,17 @@ func (s *Server) beside(r *http.Request) http.Handler {
 	if s.console != nil && s.consoleListener == nil && shell.Handles(r.URL.Path) {
 		return s.console
 	}
+	if s.pay != nil && s.payListener == nil && pay.Handles(r.URL.Path) {
+		return s.pay
+	}
 	if s.pages != nil && reference.Handles(r.URL.Path) {
 		return s.pages
+	}
+	if s.pages != nil && r.URL.Path == "/" && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		return http.RedirectHandler(reference.Prefix+"/", http.StatusFound) // somebody typed the address
+	}
+	if s.packages != nil && sdk.Handles(r.URL.Path) {
+		return s.packages
 	}
 	return nil
 }

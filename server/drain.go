@@ -15,6 +15,7 @@ const (
 	socketAPI     = "api"
 	socketAdmin   = "admin"
 	socketConsole = "console"
+	socketPay     = "pay"
 	socketHTTP    = "http"
 )
 
@@ -26,8 +27,8 @@ func (s *Server) inherit(context.Context) (err error) {
 	}
 	for name, l := range s.inherited {
 		s.undo.push(closeQuietly(l))
-		if name != socketAPI && name != socketAdmin && name != socketConsole && name != socketHTTP {
-			return fmt.Errorf("systemd hands over a socket of the name %q: FileDescriptorName= is %s, %s, %s or %s", name, socketAPI, socketAdmin, socketConsole, socketHTTP)
+		if name != socketAPI && name != socketAdmin && name != socketConsole && name != socketPay && name != socketHTTP {
+			return fmt.Errorf("systemd hands over a socket of the name %q: FileDescriptorName= is %s, %s, %s, %s or %s", name, socketAPI, socketAdmin, socketConsole, socketPay, socketHTTP)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"till/internal/system"
 	"till/journal"
 	"till/store"
+	"till/store/admin"
 )
 
 // openJournal opens the journal of creates, if there is one and this instance creates. It
@@ -16,9 +17,9 @@ func (s *Server) openJournal(ctx context.Context) error {
 	if s.c.Journal == "" || !s.c.Role.serves() {
 		return nil
 	}
-	var made *store.Installation
+	var made *admin.Installation
 	err := s.store.View(ctx, func(tx *store.Tx) (err error) {
-		made, err = tx.Installation(ctx)
+		made, err = admin.ReadInstallation(ctx, tx)
 		return err
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"till/secret"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 	"till/upkeep"
 )
@@ -83,13 +84,14 @@ func TestTheSecretIsRotatedWhileTheServerRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	storetest.Raw(t, c.Database, `UPDATE installation SET level = 1`) // as an upgraded database has it
 	if _, err := secret.AddKey(t.Context(), r.store, r.secret, "person:Anne"); !errors.Is(err, upkeep.ErrGenerationLevel) {
 		t.Fatalf("at level 1: %v", err)
 	}
 	if text, err := os.ReadFile(r.secret); err != nil || string(text) != string(old) {
 		t.Fatalf("a refused command has changed the file, %v", err)
 	}
-	if _, err := upkeep.RaiseLevel(t.Context(), r.store, store.Level, "person:Anne"); err != nil {
+	if _, err := upkeep.RaiseLevel(t.Context(), r.store, admin.Level, "person:Anne"); err != nil {
 		t.Fatal(err)
 	}
 	first := r.CallbackURL("first")
@@ -151,7 +153,7 @@ func TestAnInterruptedAddGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, path := storetest.Open(t, store.Config{Path: c.Database}), secret.File(c.Database)
-	if _, err := upkeep.RaiseLevel(t.Context(), s, store.Level, "person:Anne"); err != nil {
+	if _, err := upkeep.RaiseLevel(t.Context(), s, admin.Level, "person:Anne"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(path, 0o640); err != nil {
@@ -202,7 +204,7 @@ func TestWhatAKilledAddLeftIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, path := storetest.Open(t, store.Config{Path: c.Database}), secret.File(c.Database)
-	if _, err := upkeep.RaiseLevel(t.Context(), s, store.Level, "person:Anne"); err != nil {
+	if _, err := upkeep.RaiseLevel(t.Context(), s, admin.Level, "person:Anne"); err != nil {
 		t.Fatal(err)
 	}
 	stays := []string{".20261118", ".bak", ".partial", ".old.partial", ".1.partial.bak", "2.1.partial", ".-1.partial"}

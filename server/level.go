@@ -10,6 +10,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
 	"till/upkeep"
 )
 
@@ -79,7 +80,7 @@ func nextLevelSeen(before levelSeen, l *upkeep.Levels) levelSeen {
 
 func (w *levelWatch) last(ctx context.Context) (seen levelSeen, err error) {
 	err = w.store.View(ctx, func(tx *store.Tx) error {
-		turns, err := tx.Turns(ctx)
+		turns, err := admin.Turns(ctx, tx)
 		if t := turns[levelTurn]; err == nil && t != nil {
 			if json.Unmarshal([]byte(t.Result), &seen) != nil {
 				seen = levelSeen{} // another release's
@@ -100,11 +101,11 @@ func (s *Server) refuseStop(ctx context.Context) error {
 	if err != nil || len(stops) == 0 {
 		return err
 	}
-	running, err := s.store.RunningInstances(ctx)
+	running, err := admin.RunningInstances(ctx, s.store)
 	if err != nil || len(running) == 0 {
 		return err
 	}
 	return fmt.Errorf("other instances run on the database and cannot go on after the migrations %s: stop them and start again after %s, "+
 		"or run 'till migrate', at which they stop by themselves; they are %s",
-		strings.Join(stops, ", "), store.InstanceGone, store.InstanceNames(running))
+		strings.Join(stops, ", "), admin.InstanceGone, admin.InstanceNames(running))
 }

@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 	"till/upkeep"
 )
@@ -19,7 +20,7 @@ func TestTheWaitForTheLevel(t *testing.T) {
 	levels := func(at till.Time, level int, seen ...int64) *upkeep.Levels {
 		l := &upkeep.Levels{Level: level, Program: 2, At: at}
 		for _, of := range seen {
-			l.Instances = append(l.Instances, &store.Instance{Level: of, SeenAt: at})
+			l.Instances = append(l.Instances, &admin.Instance{Level: of, SeenAt: at})
 		}
 		return l
 	}
@@ -36,7 +37,7 @@ func TestTheWaitForTheLevel(t *testing.T) {
 		"nothing to raise":           {waiting, levels(later, 2, 2), levelSeen{}},
 		"the clock was set back":     {levelSeen{Since: later, Level: 2}, levels(noon, 1, 2), waiting},
 		"it waited for another one":  {levelSeen{Since: noon, Level: 1}, levels(later, 1, 2), levelSeen{Since: later, Level: 2}},
-		"an older one that has gone": {waiting, &upkeep.Levels{Level: 1, Program: 2, At: later, Instances: []*store.Instance{{Level: 0, SeenAt: noon}}}, waiting},
+		"an older one that has gone": {waiting, &upkeep.Levels{Level: 1, Program: 2, At: later, Instances: []*admin.Instance{{Level: 0, SeenAt: noon}}}, waiting},
 	} {
 		if got := nextLevelSeen(c.before, c.now); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
@@ -49,10 +50,10 @@ func TestTheLevelIsRaisedAfterADay(t *testing.T) {
 	t.Parallel()
 	noon := till.Time(1_900_000_000_000_000)
 	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		w := &levelWatch{store: s, level: store.Level + 1}
+		w := &levelWatch{store: s, level: admin.Level + 1}
 		ts := &upkeep.Turns{Store: s, Self: till.NewID(noon), Log: slog.New(slog.DiscardHandler), All: []upkeep.Turn{w.turn()}}
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
-			return tx.InsertInstallation(t.Context(), &store.Installation{LogID: till.NewID(noon), SecretCheck: []byte("x"), CreatedAt: noon})
+			return admin.InsertInstallation(t.Context(), tx, &admin.Installation{LogID: till.NewID(noon), SecretCheck: []byte("x"), CreatedAt: noon})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +62,7 @@ func TestTheLevelIsRaisedAfterADay(t *testing.T) {
 			t.Helper()
 			clock.Set(at)
 			err := s.Update(t.Context(), func(tx *store.Tx) error {
-				return tx.PulseInstance(t.Context(), &store.Instance{ID: till.NewID(noon), Version: fmt.Sprint(seen), Level: int64(seen), Role: "all", StartedAt: noon})
+				return admin.PulseInstance(t.Context(), tx, &admin.Instance{ID: till.NewID(noon), Version: fmt.Sprint(seen), Level: int64(seen), Role: "all", StartedAt: noon})
 			})
 			if err == nil {
 				err = ts.Once(t.Context())
@@ -77,7 +78,7 @@ func TestTheLevelIsRaisedAfterADay(t *testing.T) {
 			}
 		}
 		look(noon, w.level)
-		look(noon.Add(23*time.Hour), store.Level) // somebody went back
+		look(noon.Add(23*time.Hour), admin.Level) // somebody went back
 		look(noon.Add(25*time.Hour), w.level)     // the day begins anew
 		is(1)
 		look(noon.Add(48*time.Hour), w.level)

@@ -8,7 +8,7 @@ import (
 
 	"till"
 	"till/server"
-	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 )
 
@@ -46,7 +46,7 @@ func TestAStopMigrationWaitsForOtherInstances(t *testing.T) {
 			pulse(time.Now())
 			refused(t, c, "0052_backups")
 			refused(t, c, "v0.9.0")
-			pulse(time.Now().Add(-store.InstanceGone))
+			pulse(time.Now().Add(-admin.InstanceGone))
 			if err := start(t, c).stop(); err != nil {
 				t.Errorf("after it has gone: %v", err)
 			}

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 
 	"till/meter"
-	"till/store"
+	"till/store/admin"
 	"till/upkeep"
 )
 
@@ -46,7 +46,7 @@ var bookTimes = map[string]string{
 // noticeBooks writes a line for each backup, drill and comparison that a command has made,
 // and for each kind of case, since the gauges were last read. The instance that read them writes it; the first read
 // after a start is what was before.
-func (s *Server) noticeBooks(t *store.Turn, values []meter.Value) {
+func (s *Server) noticeBooks(t *admin.Turn, values []meter.Value) {
 	if t.Name != upkeep.GaugesTurn || t.RanAt == s.noticedAt {
 		return
 	}
@@ -90,7 +90,7 @@ func sumOf(values []meter.Value, name, label string) (n float64) {
 
 // showGauges shows the numbers from the books as metrics. A result that cannot be read is
 // another release's, and is left out.
-func (s *Server) showGauges(t *store.Turn) {
+func (s *Server) showGauges(t *admin.Turn) {
 	var values []meter.Value
 	if json.Unmarshal([]byte(t.Result), &values) == nil {
 		s.meter.Replace(t.Name, values)

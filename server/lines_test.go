@@ -11,7 +11,7 @@ import (
 
 	"till"
 	"till/internal/logs"
-	"till/store"
+	"till/store/admin"
 	"till/upkeep"
 )
 
@@ -22,7 +22,7 @@ func TestBooksLines(t *testing.T) {
 	var w bytes.Buffer
 	s := &Server{log: logs.New(&w, true, slog.LevelInfo), id: till.NewID(1)}
 	turn := func(at till.Time, owner till.ID, gauges ...upkeep.Gauge) {
-		s.showGauges(&store.Turn{Name: upkeep.GaugesTurn, RanAt: at, Owner: owner, Result: upkeep.EncodeGauges(gauges)})
+		s.showGauges(&admin.Turn{Name: upkeep.GaugesTurn, RanAt: at, Owner: owner, Result: upkeep.EncodeGauges(gauges)})
 	}
 	ok := func(at float64) upkeep.Gauge {
 		return upkeep.Gauge{Name: "backup_timestamp_seconds", Labels: []string{"ok"}, Value: at}

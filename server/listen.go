@@ -36,6 +36,12 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		}
 		s.undo.push(closeQuietly(s.consoleListener))
 	}
+	if s.c.PayListen != "" && !s.c.NoPages && s.c.Role.serves() {
+		if s.payListener, err = s.bindOrInherit(ctx, socketPay, s.c.PayListen, "--pay-listen", s.c.LoopbackOnly); err != nil {
+			return err
+		}
+		s.undo.push(closeQuietly(s.payListener))
+	}
 	if s.c.HTTPListen != "" && s.c.Role.serves() {
 		if s.httpListener, err = s.bindOrInherit(ctx, socketHTTP, s.c.HTTPListen, "--http-listen", false); err != nil {
 			return err
@@ -149,13 +155,16 @@ func (h *httpServer) stopAccepting() {
 
 // serve starts an HTTP server on each address.
 func (s *Server) serve() *httpServers {
-	w := &httpServers{errs: make(chan error, 4)}
+	w := &httpServers{errs: make(chan error, 5)}
 	proxies := s.operators.File.TrustedProxies
 	if s.listener != nil {
 		h := api.Server(s.handler)
 		h.Handler = s.watchForwarded(h.Handler)
 		if s.console != nil {
 			h.RegisterOnShutdown(s.console.Stop)
+		}
+		if s.pay != nil {
+			h.RegisterOnShutdown(s.stopPay)
 		}
 		w.start(s.log, s.overTLS(h), api.Guard(s.encrypted(s.listener), proxies...))
 	}
@@ -164,6 +173,12 @@ func (s *Server) serve() *httpServers {
 		h.Handler = s.watchForwarded(h.Handler)
 		h.RegisterOnShutdown(s.console.Stop)
 		w.start(s.log, s.overTLS(h), api.Guard(s.encrypted(s.consoleListener), proxies...))
+	}
+	if s.payListener != nil && s.pay != nil {
+		h := api.Server(s.pay)
+		h.Handler = s.watchForwarded(h.Handler)
+		h.RegisterOnShutdown(s.stopPay)
+		w.start(s.log, s.overTLS(h), api.Guard(s.encrypted(s.payListener), proxies...))
 	}
 	if s.httpListener != nil {
 		w.start(s.log, api.Server(s.plainHTTP()), api.Guard(s.httpListener, proxies...))

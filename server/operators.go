@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
-	"till"
-	"till/api"
-	"till/engine"
 	"till/operators"
-	"till/provider"
 	"till/store"
 	"till/tokens"
 )
@@ -40,17 +35,6 @@ func (s *Server) openOperators(context.Context) error {
 	return nil
 }
 
-// routes returns the connections of a payment or payout: the sandbox for a test client; the
-// configured routes for a live one, and never the sandbox.
-func (s *Server) routes(kind till.SubjectKind) engine.Routes {
-	return func(client *till.Client, method, country, currency string) []string {
-		if client.Mode == till.Test {
-			return []string{till.SandboxConnection}
-		}
-		return s.operators.Router.Find(client.ID, kind, method, country, currency)
-	}
-}
-
 // warnOrphans logs connections that are not configured but have open payments: nobody can
 // check them.
 func (s *Server) warnOrphans(ctx context.Context) error {
@@ -62,7 +46,7 @@ func (s *Server) warnOrphans(ctx context.Context) error {
 	if err != nil && !errors.Is(err, store.ErrUnavailable) {
 		return fmt.Errorf("look for what waits: %w", err)
 	}
-	known := s.connections()
+	known := s.opened().connections()
 	told := map[string]bool{}
 	for _, lane := range lanes {
 		name, _, _ := strings.Cut(lane, " ")
@@ -74,52 +58,15 @@ func (s *Server) warnOrphans(ctx context.Context) error {
 	return nil
 }
 
-// connections returns this server's connections for payments.
-func (s *Server) connections() map[string]provider.Provider {
-	c := operators.Connections(s.sandbox)
-	if s.c.Operator != nil {
-		c[till.SandboxConnection] = s.c.Operator
-	}
-	maps.Copy(c, s.operators.Payments)
-	return c
-}
-
-// payoutConnections returns this server's connections for payouts.
-func (s *Server) payoutConnections() map[string]provider.Provider {
-	c := operators.PayoutConnections(s.sandbox)
-	maps.Copy(c, s.operators.Payouts)
-	return c
-}
-
-// registerConnections records which account each connection's name stands for.
+// registerConnections records which account each connection's name stands for, and by which way
+// its payments are given back.
 func (s *Server) registerConnections(ctx context.Context) error {
-	return operators.Register(ctx, s.store, s.connections(), s.payoutConnections())
-}
-
-// callbackPolicies says how operators may call.
-func (s *Server) callbackPolicies() map[string]*api.CallbackPolicy {
-	out := map[string]*api.CallbackPolicy{}
-	for _, c := range s.operators.File.Connections {
-		d := &api.CallbackPolicy{Secrets: func() []string { return operators.CallbackSecrets(s.ring, c.Name) }, Networks: c.CallbackNetworks, Claims: claimReaders(s.operators.Payments[c.Name], s.operators.Payouts[c.Name])}
-		for _, p := range []provider.Provider{s.operators.Payments[c.Name], s.operators.Payouts[c.Name]} {
-			if called, ok := p.(provider.CallbackReader); ok {
-				d.Readers = append(d.Readers, called)
-			}
-		}
-		out[c.Name] = d
+	o := s.opened()
+	in, out := o.connections(), o.payoutConnections()
+	if err := operators.Register(ctx, s.store, in, out); err != nil {
+		return err
 	}
-	return out
-}
-
-// claimReaders returns the readers of a connection's callbacks.
-func claimReaders(payments, payouts provider.Provider) map[till.SubjectKind]provider.ClaimReader {
-	out := map[till.SubjectKind]provider.ClaimReader{}
-	for kind, p := range map[till.SubjectKind]provider.Provider{till.SubjectPayment: payments, till.SubjectPayout: payouts} {
-		if c, ok := p.(provider.ClaimReader); ok {
-			out[kind] = c
-		}
-	}
-	return out
+	return operators.RegisterRefunds(ctx, s.store, o.Operators.Refunds(in, out).Origins)
 }
 
 // CallbackURL returns the callback address of a connection of this server.

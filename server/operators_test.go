@@ -149,7 +149,7 @@ func TestLiveClientsAreServedByTheConfiguredOperator(t *testing.T) {
 		_, v := live(http.MethodGet, path+"/attempts", "")
 		return v["items"].([]any)[0].(map[string]any)
 	}
-	for deadline := time.Now().Add(10 * time.Second); p["status"] != "processing" && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); p["status"] != "processing" && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		_, p = live(http.MethodGet, path, "")
 	}
 	// The next poll is ten minutes off; the operator calls its one address.
@@ -158,7 +158,7 @@ func TestLiveClientsAreServedByTheConfiguredOperator(t *testing.T) {
 		t.Fatal(res, err)
 	}
 	res.Body.Close()
-	for deadline := time.Now().Add(10 * time.Second); p["status"] != "success" && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); p["status"] != "success" && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		_, p = live(http.MethodGet, path, "")
 	}
 	if p["status"] != "success" {

@@ -110,7 +110,7 @@ func TestTheProxiesOfTheGuide(t *testing.T) {
 			c.BaseURL = "https://pay.example.com/v1"
 			r := start(t, c)
 			front := begin(t, string(page), proxied{api: r.Addr().String(), admin: r.AdminAddr().String()})
-			for path, text := range map[string]string{"/console/enter": "till person invite", "/console/join/x": "<main", "/phone/x": "<main", "/docs/": "<main"} {
+			for path, text := range map[string]string{"/console/enter": "till person invite", "/console/join/x": "<main", "/phone/x": "<main", "/docs/": "<main", "/sdk/": "npm install"} {
 				answer, body := fetch(t, from(t, "127.0.0.2"), "https://"+front+path, "")
 				if answer.Header.Get("Content-Security-Policy") == "" || !strings.Contains(body, text) {
 					t.Errorf("%s is answered by the proxy, or without %s: %s\n%s", path, text, answer.Status, body)

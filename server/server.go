@@ -5,21 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"till"
-	"till/account"
 	"till/api"
 	"till/books"
 	"till/certificates"
-	"till/collect"
 	"till/console/shell"
 	"till/engine"
 	"till/internal/logs"
@@ -29,10 +29,11 @@ import (
 	"till/journal"
 	"till/meter"
 	"till/operators"
-	"till/payout"
+	"till/pay"
 	"till/people"
 	"till/provider/sandbox"
 	"till/reference"
+	"till/sdk"
 	"till/secret"
 	"till/store"
 	"till/upkeep"
@@ -45,8 +46,8 @@ type Server struct {
 	log *slog.Logger
 	id  till.ID // of this instance, new with each start
 
-	listener, adminListener, consoleListener, httpListener net.Listener // nil if there is none
-	baseURL                                                string
+	listener, adminListener, consoleListener, payListener, httpListener net.Listener // nil if there is none
+	baseURL                                                             string
 
 	certificates certificates.Source // nil: no TLS
 	reloads      *loop.Waker         // a person asks to check certificates now
@@ -54,25 +55,22 @@ type Server struct {
 	pulses       *loop.Waker // what this instance holds has changed
 	credentials  *operators.Credentials
 
-	store      *store.Store
-	secret     []byte // the root of ring
-	ring       *seal.Ring
-	sealKey    store.ChainKey
-	phoneKey   store.PhoneKey
-	sandbox    *sandbox.Operator
-	operators  *operators.Operators
-	collector  *collect.Collector
-	payouts    *payout.Disburser
-	accounts   *account.Accounts
-	endpoints  *webhook.Endpoints
-	dispatcher *webhook.Dispatcher // nil if the role leaves the work to others
-	handler    http.Handler
-	people     *people.People  // nil where there is no console
-	console    *shell.Console  // the same
-	pages      *reference.Site // for developers; nil if they are off
-	demo       *Demo
-	liveDemo   *Demo
-	demoToken  string // "": the demo has no people
+	store     *store.Store
+	secret    []byte // the root of ring
+	ring      *seal.Ring
+	sandbox   *sandbox.Operator
+	operators *operators.Operators
+	*Joined
+	people    *people.People  // nil where there is no console
+	console   *shell.Console  // the same
+	pages     *reference.Site // for developers; nil if they are off
+	packages  http.Handler    // of the SDKs; nil if the pages are off
+	pay       *pay.Pages      // for customers; nil if they are off
+	payStop   chan struct{}   // closed when they stop waiting
+	payOnce   sync.Once
+	demo      *Demo
+	liveDemo  *Demo
+	demoToken string // "": the demo has no people
 
 	inherited map[string]net.Listener // sockets that systemd has opened, by name
 	draining  atomic.Bool             // a stop has begun
@@ -165,7 +163,7 @@ func (s *Server) lock(context.Context) error {
 
 func (s *Server) openStore(ctx context.Context) (err error) {
 	if s.store, err = store.Open(ctx, store.Config{
-		Path: s.c.Database, NoNotify: s.c.NoNotify, PlainSQL: s.c.PlainSQL, Observer: s.meter.NewDatabase(), Log: s.log,
+		Path: s.c.Database, NoNotify: s.c.NoNotify && store.IsPostgres(s.c.Database), PlainSQL: s.c.PlainSQL, Observer: s.meter.NewDatabase(), Log: s.log,
 	}); err != nil {
 		return fmt.Errorf("the database cannot be opened: %w", err)
 	}
@@ -200,63 +198,8 @@ func (s *Server) openSandbox(ctx context.Context) (err error) {
 
 // build connects the parts.
 func (s *Server) build(context.Context) (err error) {
-	if s.phoneKey, err = store.NewPhoneKey(s.secret); err != nil {
-		return err
-	}
-	if s.sealKey, err = books.ChainKey(s.secret); err != nil {
-		return err
-	}
-	s.accounts = account.New(s.store, s.log)
-	c := engine.Config{
-		Store: s.store, Secret: s.secret, Ring: s.ring, Limits: s.operators.Limits(), CallbackBase: s.baseURL + "/callbacks",
-		AcceptOnly: !s.c.Role.works(), Slots: s.operators.File.Calls, LogEnded: s.c.LogEnded, Meter: s.meter, Tracer: s.tracer, Log: s.log,
-		Lease: s.c.Lease,
-	}
-	if s.journal != nil {
-		c.Journal = s.journal
-	}
-	c.Connections, c.Routes = s.payoutConnections(), s.routes(till.SubjectPayout)
-	s.payouts = payout.New(c)
-	c.Connections, c.Routes, c.MaxBatch = s.connections(), s.routes(till.SubjectPayment), s.c.MaxBatch
-	s.collector = collect.New(c)
-	s.undo.push(func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)
-		defer cancel()
-		if err := errors.Join(s.collector.Close(ctx), s.payouts.Close(ctx)); err != nil {
-			s.log.Warn("operator calls not finished", "error", err)
-		}
-		return nil
-	})
-	if err := s.buildWebhooks(); err != nil {
-		return err
-	}
-	strays, err := books.NewStrays(s.store, s.ring)
-	if err != nil {
-		return err
-	}
-	policies := s.callbackPolicies()
-	if s.sandbox != nil {
-		policies[till.SandboxConnection] = &api.CallbackPolicy{Claims: claimReaders(s.sandbox, s.sandbox.Payouts())}
-	}
-	if !s.c.NoDocs {
-		s.pages = reference.New(reference.Config{OpenAPI: api.OpenJSON, BaseURL: s.baseURL, Log: s.log})
-	}
-	s.handler = api.New(api.Config{
-		Store: s.store, Collector: s.collector, Payouts: s.payouts, Accounts: s.accounts, Endpoints: s.endpoints, Sandbox: s.sandbox,
-		BaseURL: s.baseURL, ErrorPages: s.errorPages(), RateLimit: s.c.RateLimit, TestQuota: s.c.TestQuota, Log: s.log,
-		CallbackPolicies: policies, Strays: strays, TrustedProxies: s.operators.File.TrustedProxies, Beside: s.beside, Meter: s.meter, Tracer: s.tracer,
-	})
-	return s.buildConsole()
-}
-
-// buildWebhooks creates the dispatcher and the endpoints. An instance that leaves the work
-// to others has only the endpoints.
-func (s *Server) buildWebhooks() error {
+	o := s.opened()
 	allow, err := webhook.ParseAllowed(s.c.WebhookAllow)
-	if err != nil {
-		return err
-	}
-	secrets, err := webhook.NewSecretSealer(s.ring)
 	if err != nil {
 		return err
 	}
@@ -264,23 +207,34 @@ func (s *Server) buildWebhooks() error {
 	if err != nil {
 		return err
 	}
-	sender := webhook.NewSender(webhook.SenderConfig{Allow: allow, Proxy: proxy})
-	s.undo.push(func() error { sender.Close(); return nil })
-	s.endpoints = &webhook.Endpoints{Store: s.store, Secrets: secrets, Sender: sender, Allow: allow}
-	if !s.c.Role.works() {
-		return nil
+	o.Sender = webhook.SenderConfig{Allow: allow, Proxy: proxy}
+	o.Engine = engine.Config{LogEnded: s.c.LogEnded, Lease: s.c.Lease, MaxBatch: s.c.MaxBatch}
+	if s.journal != nil {
+		o.Engine.Journal = s.journal
 	}
-	s.dispatcher = webhook.New(webhook.Config{Store: s.store, Secrets: secrets, Sender: sender, Meter: s.meter, Tracer: s.tracer, Log: s.log})
-	s.endpoints.Wake = s.dispatcher.Wake
-	s.undo.push(func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), callsTimeout)
-		defer cancel()
-		if err := s.dispatcher.Close(ctx); err != nil {
-			s.log.Warn("webhook deliveries not finished", "error", err)
-		}
-		return nil
-	})
-	return nil
+	if !s.c.NoDocs {
+		s.pages = reference.New(reference.Config{OpenAPI: api.OpenJSON, BaseURL: s.baseURL, Log: s.log})
+		s.packages = sdk.Handler(strings.TrimSuffix(s.baseURL, "/v1") + sdk.Prefix)
+	}
+	o.API = api.Config{ErrorPages: s.errorPages(), RateLimit: s.c.RateLimit, TestQuota: s.c.TestQuota, Beside: s.beside}
+	j, err := Join(o)
+	if err != nil {
+		return err
+	}
+	s.Joined = j
+	s.undo.push(func() error { j.Close(callsTimeout); return nil })
+	if err := s.buildPay(); err != nil {
+		return err
+	}
+	return s.buildConsole()
+}
+
+// opened returns what the parts are joined from.
+func (s *Server) opened() *Opened {
+	return &Opened{
+		Store: s.store, Ring: s.ring, Operators: s.operators, Sandbox: s.sandbox, Operator: s.c.Operator, BaseURL: s.baseURL, PageURL: s.payBase(), PageHosts: s.payHosts(),
+		AcceptOnly: !s.c.Role.works(), Meter: s.meter, Tracer: s.tracer, Log: s.log,
+	}
 }
 
 // Close undoes New for a Server that was never run.
@@ -335,19 +289,17 @@ func (s *Server) Run(ctx context.Context) error {
 
 // workers returns what runs beside the requests.
 func (s *Server) workers() map[string]func(context.Context) {
-	w := map[string]func(context.Context){
-		"accounts":      s.accounts.Run,
-		"health":        s.collector.Watch,
-		"payout health": s.payouts.Watch,
-		"audit chains":  func(ctx context.Context) { books.RunChains(ctx, s.store, s.sealKey, s.log, s.logActs) },
-		"audit heads":   func(ctx context.Context) { books.RunHeads(ctx, s.store, s.log) },
-		"phones":        func(ctx context.Context) { upkeep.RunPhones(ctx, s.store, s.phoneKey, s.log) },
-		"rollup":        func(ctx context.Context) { upkeep.RunRollUp(ctx, s.store, s.log) },
-		"statistics":    s.analyzeTables,
-		"memory":        s.shrinkCaches,
-		"pulse":         s.pulse,
-		"turns":         s.takeTurns,
-	}
+	w := s.Joined.Workers()
+	maps.Copy(w, map[string]func(context.Context){
+		"audit chains": func(ctx context.Context) { books.RunChains(ctx, s.store, s.sealKey, s.log, s.logActs) },
+		"audit heads":  func(ctx context.Context) { books.RunHeads(ctx, s.store, s.log) },
+		"phones":       func(ctx context.Context) { upkeep.RunIndexes(ctx, s.store, s.phoneKey, s.log) },
+		"rollup":       func(ctx context.Context) { upkeep.RunRollUp(ctx, s.store, s.log) },
+		"statistics":   s.analyzeTables,
+		"memory":       s.shrinkCaches,
+		"pulse":        s.pulse,
+		"turns":        s.takeTurns,
+	})
 	if s.journal != nil {
 		w["journal"] = s.journal.Run
 	}
@@ -362,12 +314,6 @@ func (s *Server) workers() map[string]func(context.Context) {
 	}
 	if s.credentials.Any() {
 		w["credentials"] = s.credentials.Run
-	}
-	if s.c.Role.works() {
-		w["collector"] = s.collector.Run
-		w["payouts"] = s.payouts.Run
-		w["sandbox"] = s.sandbox.Run
-		w["webhooks"] = s.dispatcher.Run
 	}
 	return w
 }

@@ -141,7 +141,7 @@ func (r *running) create(phone string) string {
 func (r *running) await(id, status string) {
 	r.t.Helper()
 	var v map[string]any
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		var err error
 		if _, v, err = r.do(http.MethodGet, "/payments/"+id, ""); err != nil {
 			r.t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"till/books"
-	"till/store"
+	"till/store/admin"
 	"till/upkeep"
 )
 
@@ -27,7 +27,7 @@ func (s *Server) takeTurns(ctx context.Context) {
 	ts := &upkeep.Turns{Store: s.store, Self: s.id, Log: s.log, Seen: s.showTurn,
 		Changed: func(turn, from, to, why string) { s.logChanged("turn", turn, from, to, why) }}
 	ts.All = append(ts.All, upkeep.NewGaugesTurn(s.store))
-	ts.All = append(ts.All, (&levelWatch{store: s.store, level: store.Level}).turn())
+	ts.All = append(ts.All, (&levelWatch{store: s.store, level: admin.Level}).turn())
 	if s.c.Role.works() {
 		ts.All = append(ts.All, upkeep.NewRetentionTurn(s.store))
 		ts.All = append(ts.All, upkeep.Turn{Name: verifyTurn, Every: verifyEvery, Lease: verifyLease, NotBefore: time.Now().Add(verifyAfter), Run: s.verify})
@@ -56,7 +56,7 @@ func (s *Server) verify(ctx context.Context) (string, error) {
 const maxProblemLines = 20
 
 // showTurn shows what a turn found as metrics.
-func (s *Server) showTurn(t *store.Turn) {
+func (s *Server) showTurn(t *admin.Turn) {
 	if t.Name == upkeep.GaugesTurn {
 		s.showGauges(t)
 	}

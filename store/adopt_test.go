@@ -10,6 +10,7 @@ import (
 	"till/internal/db/pgtest"
 	"till/payout"
 	"till/store"
+	"till/store/auditlog"
 	"till/store/storetest"
 )
 
@@ -31,7 +32,7 @@ func TestACreateAdoptsItsOwnPaymentAfterAnUnknownCommit(t *testing.T) {
 	ref := store.Ref{Client: client.ID, ID: made.Payment.ID}
 	var attempts []*store.Attempt
 	var step *store.Step
-	for end := time.Now().Add(10 * time.Second); step == nil || step.Calls == 0; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); step == nil || step.Calls == 0; time.Sleep(5 * time.Millisecond) {
 		err := l.straight.View(t.Context(), func(tx *store.Tx) (err error) {
 			if step, err = tx.Step(t.Context(), ref); err != nil {
 				return err
@@ -138,7 +139,7 @@ func TestAResolutionIsRecordedOnceAfterAnUnknownCommit(t *testing.T) {
 					resolved++
 				}
 			}
-			acts, err := tx.ActsOn(t.Context(), ref, 10)
+			acts, err := auditlog.ActsOn(t.Context(), tx, ref, 10)
 			for _, row := range acts {
 				if row.Action == "resolve" {
 					audited++

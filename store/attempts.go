@@ -74,13 +74,13 @@ const (
 
 // lastAttempts returns the newest attempt of each payment that has any.
 func (tx *Tx) lastAttempts(ctx context.Context, refs []Ref) (map[Ref]*Attempt, error) {
-	refs = sortedRefs(refs)
+	refs = SortedRefs(refs)
 	out := make(map[Ref]*Attempt, len(refs))
 	return out, tx.db.SendAll(ctx, readLastAttempts(refs, out))
 }
 
 func readLastAttempts(refs []Ref, out map[Ref]*Attempt) db.Statement {
-	return db.Statement{SQL: selectLastAttempts, Rows: refArgs(refs),
+	return db.Statement{SQL: selectLastAttempts, Rows: RefArgs(refs),
 		Scan: func(i int, r db.Row) (err error) { out[refs[i]], err = scanAttempt(r, refs[i]); return err }}
 }
 
@@ -115,7 +115,7 @@ func (tx *Tx) InsertSends(ctx context.Context, attempts []*Attempt) error {
 			first = 1
 		}
 		if a.First && a.LookupKind != "" {
-			names = append(names, []any{a.Connection, referenceName(a.Reference), a.ClientID[:], a.SubjectID[:], string(a.LookupKind)})
+			names = append(names, []any{a.Connection, ReferenceName(a.Reference), a.ClientID[:], a.SubjectID[:], string(a.LookupKind)})
 		}
 		if a.N == 0 {
 			a.N = 1
@@ -193,13 +193,13 @@ func (tx *Tx) RecordAttempts(ctx context.Context, attempts []*Attempt, last map[
 	return tx.db.Defer(repeatAttempts, repeated)
 }
 
-// MaxAttempts is how many rows the list of attempts shows, the newest first
+// maxAttempts is how many rows the list of attempts shows, the newest first
 // kept: equal answers share a row, so a payment rarely has ten.
-const MaxAttempts = 200
+const maxAttempts = 200
 
 // Attempts returns the newest attempts of a payment, oldest first.
 func (tx *Tx) Attempts(ctx context.Context, ref Ref) ([]*Attempt, error) {
-	return db.ReadAll(ctx, tx.db, selectAttempts, []any{ref.Client[:], ref.ID[:], MaxAttempts}, func(r db.Row) (*Attempt, error) {
+	return db.ReadAll(ctx, tx.db, selectAttempts, []any{ref.Client[:], ref.ID[:], maxAttempts}, func(r db.Row) (*Attempt, error) {
 		return scanAttempt(r, ref)
 	})
 }

@@ -195,9 +195,9 @@ func (s *Store) ViewAll(ctx context.Context, f func(tx *Tx) error) error {
 	return s.View(ctx, f)
 }
 
-// overAll runs a read over all clients. If a node is unreachable, it runs rest for each other node
+// OverAll runs a read over all clients. If a node is unreachable, it runs rest for each other node
 // instead, at once, and then merge with what they found, in the order of the nodes.
-func overAll[T any](ctx context.Context, s *Store, read func(tx *Tx) error, rest func(tx *Tx, node int) (T, error), merge func(found []T) error) error {
+func OverAll[T any](ctx context.Context, s *Store, read func(tx *Tx) error, rest func(tx *Tx, node int) (T, error), merge func(found []T) error) error {
 	cause := s.ViewAll(ctx, read)
 	if !s.nodes.known || !errors.Is(cause, ErrUnavailable) {
 		return cause

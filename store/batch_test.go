@@ -11,6 +11,7 @@ import (
 	"till/engine"
 	"till/provider"
 	"till/store"
+	"till/store/auditlog"
 	"till/store/storetest"
 )
 
@@ -254,7 +255,7 @@ func TestManyActsOfTheHouse(t *testing.T) {
 		for _, log := range []till.ID{till.House, client.ID} {
 			var rows []*store.AuditRow
 			err := s.View(t.Context(), func(tx *store.Tx) (err error) {
-				rows, err = tx.Audit(t.Context(), log, 0, 100)
+				rows, err = auditlog.Read(t.Context(), tx, log, 0, 100)
 				return err
 			})
 			rows = slices.DeleteFunc(rows, func(r *store.AuditRow) bool { return r.Action != "test" })

@@ -11,7 +11,8 @@ import (
 )
 
 const caseColumns = `client_id, id, subject_id, kind, detail, detail_code, detail_values, opened_at, closed_at, closed_by, reason, reason_code, reason_values, evidence,
-	EXISTS (SELECT 1 FROM payouts WHERE payouts.client_id = cases.client_id AND payouts.id = cases.subject_id)`
+	EXISTS (SELECT 1 FROM payouts WHERE payouts.client_id = cases.client_id AND payouts.id = cases.subject_id),
+	EXISTS (SELECT 1 FROM payouts WHERE payouts.client_id = cases.client_id AND payouts.id = cases.subject_id AND payouts.payment_id IS NOT NULL)`
 
 var openCases = db.Define(db.SQL{Name: "cases.open",
 	SQLite: `INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at, detail_code, detail_values) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -71,11 +72,23 @@ type Case struct {
 	ClosedWhy               till.Reason // why the program closed it
 	Reason                  string      // ClosedWhy in English, or the words of the person who closed it
 	Evidence                []byte      // SHA-256 of what that rests on; nil where there is nothing
-	Payout                  bool        // the subject is a payout; set when it is read
+	Payout                  bool        // the subject is a payout or a refund; set when it is read
+	Refund                  bool        // it is a refund; set when it is read
 
 	// Reopen is for OpenCases: open it only if it was opened before and closed, or
 	// if nothing else about its subject is open.
 	Reopen bool
+}
+
+// Noun is what clients call the subject of a case that was read.
+func (c *Case) Noun() till.Noun {
+	switch {
+	case c.Refund:
+		return till.NounRefund
+	case c.Payout:
+		return till.NounPayout
+	}
+	return till.NounPayment
 }
 
 // OpenCases puts cases on the attention list. The same kind for the same
@@ -140,7 +153,7 @@ func scanCase(r db.Row) (*Case, error) {
 	c := &Case{}
 	var opened, closed storedReason
 	err := r.Scan(db.ID(&c.ClientID), db.ID(&c.ID), db.ID(&c.SubjectID), &c.Kind, &c.Detail, db.Text(&opened.code), db.Text(&opened.values), &c.OpenedAt,
-		db.Int(&c.ClosedAt), db.Text(&c.ClosedBy), db.Text(&c.Reason), db.Text(&closed.code), db.Text(&closed.values), &c.Evidence, &c.Payout)
+		db.Int(&c.ClosedAt), db.Text(&c.ClosedBy), db.Text(&c.Reason), db.Text(&closed.code), db.Text(&closed.values), &c.Evidence, &c.Payout, &c.Refund)
 	c.Why, c.ClosedWhy = opened.of(c.Detail), closed.of(c.Reason)
 	return c, err
 }

@@ -112,9 +112,9 @@ func (tx *Tx) LockHeads(ctx context.Context, clients []till.ID) (map[till.ID]*He
 // suspended. It reads that after the locks are held, in the same round trip: who
 // suspends a client holds its head, too.
 func (tx *Tx) LockMakers(ctx context.Context, clients []till.ID) (heads map[till.ID]*Head, suspended map[till.ID]bool, err error) {
-	ids := sortedIDs(clients)
+	ids := SortedIDs(clients)
 	suspended = make(map[till.ID]bool)
-	heads, err = tx.lockHeads(ctx, nil, ids, db.Statement{SQL: selectHoldsOf, Rows: idArgs(ids),
+	heads, err = tx.lockHeads(ctx, nil, ids, db.Statement{SQL: selectHoldsOf, Rows: IDArgs(ids),
 		Scan: func(i int, r db.Row) error {
 			h, err := scanHold(r)
 			suspended[ids[i]] = suspended[ids[i]] || h.Cause == HoldSuspended
@@ -132,10 +132,10 @@ func (tx *Tx) LockLogs(ctx context.Context, clients []till.ID) (map[till.ID]*Hea
 // lockHeads is LockHeads, and then some reads in the same round trip.
 func (tx *Tx) lockHeads(ctx context.Context, before []db.Statement, clients []till.ID, after ...db.Statement) (map[till.ID]*Head, error) {
 	heads := make(map[till.ID]*Head, 1)
-	ids := sortedIDs(clients)
+	ids := SortedIDs(clients)
 	// The clock is read after the locks are held.
-	err := tx.lockThenRead(ctx, before, db.Statement{
-		SQL: lockHeads, Rows: idArgs(ids),
+	err := tx.LockThenRead(ctx, before, db.Statement{
+		SQL: lockHeads, Rows: IDArgs(ids),
 		Scan: func(i int, r db.Row) error {
 			h := &Head{ClientID: ids[i]}
 			heads[ids[i]] = h
@@ -149,7 +149,7 @@ func (tx *Tx) lockHeads(ctx context.Context, before []db.Statement, clients []ti
 	return heads, err
 }
 
-func idArgs(ids []till.ID) [][]any {
+func IDArgs(ids []till.ID) [][]any {
 	args := make([][]any, len(ids))
 	for i := range ids {
 		args[i] = []any{ids[i][:]}
@@ -169,8 +169,8 @@ func (tx *Tx) SaveHeads(ctx context.Context, heads map[till.ID]*Head) error {
 	return tx.db.DeferExactly(saveHeads, args)
 }
 
-// sortedIDs returns the distinct ids in order.
-func sortedIDs(ids []till.ID) []till.ID {
+// SortedIDs returns the distinct ids in order.
+func SortedIDs(ids []till.ID) []till.ID {
 	out := slices.Clone(ids)
 	slices.SortFunc(out, func(a, b till.ID) int { return bytes.Compare(a[:], b[:]) })
 	return slices.Compact(out)

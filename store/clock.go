@@ -19,9 +19,9 @@ var selectAnyStepAhead = db.Define(db.SQL{Name: "clock.selectAnyStepAhead", SQLi
 // Rows that another transaction is changing are skipped: their times are new. Citus
 // locks no rows of several shards: there StepsAhead locks them by their keys.
 var lockStepsAhead = db.Define(db.SQL{Name: "clock.lockStepsAhead",
-	SQLite:   `SELECT ` + stepColumns + ahead,
-	Postgres: `SELECT ` + stepColumns + ahead + ` FOR UPDATE SKIP LOCKED`,
-	Citus:    `SELECT ` + stepColumns + ahead})
+	SQLite:   `SELECT ` + StepColumns + ahead,
+	Postgres: `SELECT ` + StepColumns + ahead + ` FOR UPDATE SKIP LOCKED`,
+	Citus:    `SELECT ` + StepColumns + ahead})
 
 // paymentWindowsAhead reads what is open in a lane, and would have longer than a
 // window from now on: the client, the id and the window.
@@ -96,7 +96,7 @@ func (tx *Tx) AnyAhead(ctx context.Context, kind till.SubjectKind, lane string, 
 // skipped: their times are new.
 func (tx *Tx) StepsAhead(ctx context.Context, lane string, b Bounds, limit int) (out []*Step, err error) {
 	err = tx.db.Query(ctx, lockStepsAhead, tx.ahead(lane, b, limit), func(r db.Row) error {
-		s, err := scanStep(r)
+		s, err := ScanStep(r)
 		out = append(out, s)
 		return err
 	})
@@ -117,7 +117,7 @@ func (tx *Tx) lockAgain(ctx context.Context, steps []*Step) (out []*Step, err er
 	if err != nil {
 		return nil, err
 	}
-	for _, ref := range sortedRefs(refs) {
+	for _, ref := range SortedRefs(refs) {
 		if s := now[ref]; s != nil {
 			out = append(out, s)
 		}

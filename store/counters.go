@@ -56,14 +56,16 @@ const (
 const (
 	countPayments     = "payment"     // a method, b status
 	countPayouts      = "payout"      // a method, b status
+	countRefunds      = "refund"      // a method, b status
 	countTransactions = "transaction" // a type, b currency
 	countStored       = "stored"      // bytes that a test client has made us keep; no list is made of them
 )
 
-// The nouns of payments and payouts, for readers of the installation's sums.
+// The nouns of payments, payouts and refunds, for readers of the installation's sums.
 const (
 	CountedPayments = countPayments
 	CountedPayouts  = countPayouts
+	CountedRefunds  = countRefunds
 )
 
 var selectTallies = db.Define(db.SQL{Name: "counters.selectTallies",
@@ -127,9 +129,9 @@ func (c *CounterDelta) AddPayment(p *till.Payment, status till.Status, n int64) 
 	c.add(p.ClientID, countPayments, p.CreatedAt, p.Method, string(status), n)
 }
 
-// AddPayout counts a payout in, or out if n is negative.
+// AddPayout counts a payout or refund in, or out if n is negative.
 func (c *CounterDelta) AddPayout(p *till.Payout, status till.PayoutStatus, n int64) {
-	c.add(p.ClientID, countPayouts, p.CreatedAt, p.Method, string(status), n)
+	c.add(p.ClientID, string(p.Noun()), p.CreatedAt, p.Method, string(status), n)
 }
 
 // AddTransaction counts a transaction in.

@@ -45,6 +45,7 @@ var global = map[string]string{
 	"used_once":           "what counts once, by its hash",
 	"verifications":       "a row for each run of verify",
 	"key_clients":         "the look-up from a key's id to its client",
+	"pay_tokens":          "the look-up from a page's address to its client",
 	"payout_holds":        "a few rows, and those of all clients must not be on one node",
 }
 

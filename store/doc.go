@@ -1,5 +1,8 @@
 // Package store has transactions and the SQL of money, one file per noun. Its rooms
-// have the other SQL, as functions over *Tx: access has who may come in. A statement is defined at the top
+// have the other SQL, as functions over *Tx: access has who may come in, admin the
+// installation, auditlog who did what, lookup search, matching what operators say, proof the
+// reads of till verify, and webhooks endpoints and deliveries. Something is a method of Tx
+// only if it is on the way of money, or if several rooms need it. A statement is defined at the top
 // of its file, with a text for each engine (db.SQL). testdata/sql.*.txt lists
 // every text that is sent. Only lists are assembled at run time, in list_sql.go.
 //

@@ -64,7 +64,7 @@ var selectEventsAt = db.DefineByClient(1, db.SQL{Name: "events.selectAt",
 		LATERAL (SELECT * FROM events WHERE client_id = u.a1 AND sequence = u.a2 OFFSET 0) AS e`,
 	Arrays: true})
 
-var selectEventMade = db.DefineByClient(1, db.SQL{Name: "events.selectMade",
+var SelectEventMade = db.DefineByClient(1, db.SQL{Name: "events.selectMade",
 	SQLite: `SELECT created_at FROM events WHERE client_id = $1 AND sequence = $2`,
 	Postgres: `SELECT u.nth, created_at FROM events,
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
@@ -72,10 +72,10 @@ var selectEventMade = db.DefineByClient(1, db.SQL{Name: "events.selectMade",
 	Arrays: true})
 
 var selectEventBefore = db.Define(db.SQL{Name: "events.selectBefore",
-	SQLite: searchBefore("events", "created_at", "last_event") + ` SELECT max(low) FROM search`})
+	SQLite: SearchBefore("events", "created_at", "last_event") + ` SELECT max(low) FROM search`})
 
 // maxCountedKinds is how many kinds countEvents takes. There are fewer.
-const maxCountedKinds = 24
+const maxCountedKinds = 32
 
 var countEvents = db.Define(db.SQL{Name: "events.count",
 	SQLite: `SELECT count(*) FROM events WHERE client_id = $1 AND sequence BETWEEN $2 AND $3
@@ -180,7 +180,7 @@ type EventKey struct {
 // EventMade returns when the event at a sequence was made, zero if there is
 // none: with client and sequence that is the event's id.
 func (tx *Tx) EventMade(ctx context.Context, client till.ID, sequence int64) (made till.Time, err error) {
-	_, err = tx.db.QueryRow(ctx, selectEventMade, []any{client[:], sequence}, &made)
+	_, err = tx.db.QueryRow(ctx, SelectEventMade, []any{client[:], sequence}, &made)
 	return made, err
 }
 
@@ -208,10 +208,11 @@ func (tx *Tx) CountEvents(ctx context.Context, client till.ID, from, to int64, k
 // EventRow is an event with what it is about.
 type EventRow struct {
 	till.Event
-	// Payment and Payout hold the part that never changes, and the client's own
+	// Payment, Payout and Checkout hold the part that never changes, and the client's own
 	// words; nil if the event is about something else.
-	Payment *till.Payment
-	Payout  *till.Payout
+	Payment  *till.Payment
+	Payout   *till.Payout // a refund too
+	Checkout *till.Checkout
 }
 
 // AppendJSON appends the event's body: what the log shows and a webhook sends.
@@ -219,7 +220,16 @@ func (e *EventRow) AppendJSON(b []byte) []byte {
 	if e.Payout != nil {
 		return e.Event.AppendPayoutJSON(b, e.Payout)
 	}
+	if e.Checkout != nil {
+		return e.Event.AppendCheckoutJSON(b, e.Checkout)
+	}
 	return e.Event.AppendJSON(b, e.Payment)
+}
+
+// ofPayout reports whether an event is about a payout or a refund, which are in one table.
+func ofPayout(k till.EventKind) bool {
+	noun := till.Noun(k.Subject())
+	return noun == till.NounPayout || noun == till.NounRefund
 }
 
 // readPayoutsOf adds the payouts to events that are about one. Few events are,
@@ -227,7 +237,7 @@ func (e *EventRow) AppendJSON(b []byte) []byte {
 func (tx *Tx) readPayoutsOf(ctx context.Context, events []*EventRow) error {
 	var refs []Ref
 	for _, e := range events {
-		if e.Kind.Subject() == string(till.SubjectPayout) {
+		if ofPayout(e.Kind) {
 			refs = append(refs, Ref{e.ClientID, e.SubjectID})
 		}
 	}
@@ -283,7 +293,7 @@ func (tx *Tx) EventBodies(ctx context.Context, client till.ID, after int64, limi
 	if err != nil && !errors.Is(err, ErrEnough) {
 		return nil, err
 	}
-	return out, tx.readPayoutsOf(ctx, out)
+	return out, tx.readSubjectsOf(ctx, out)
 }
 
 // EventBodiesAt returns the events of a client that have one of the sequences,
@@ -308,7 +318,7 @@ func (tx *Tx) EventBodiesAt(ctx context.Context, client till.ID, sequences []int
 		return nil, err
 	}
 	slices.SortFunc(out, func(a, b *EventRow) int { return cmp.Compare(a.Sequence, b.Sequence) })
-	return out, tx.readPayoutsOf(ctx, out)
+	return out, tx.readSubjectsOf(ctx, out)
 }
 
 // PaymentEvents returns the events of a payment, ascending. It returns

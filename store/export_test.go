@@ -8,14 +8,15 @@ import (
 	"till/store/schema"
 )
 
-// Fetched returns how many blocks of an index this transaction has asked for
-// so far, on PostgreSQL.
+// Fetched returns how many blocks of an index were asked for so far, on PostgreSQL: by this
+// transaction, and by those before it on its connection that the server has not counted
+// yet. So a difference within one transaction says what a read costs.
 func Fetched(ctx context.Context, tx *Tx, index string) (n int64, err error) {
 	_, err = tx.db.QueryRow(ctx, &db.SQL{SQLite: `SELECT pg_stat_get_xact_blocks_fetched(to_regclass('` + index + `'))`}, nil, &n)
 	return n, err
 }
 
-// RowsRead returns how much this transaction has read so far: entries of the indexes of a
+// RowsRead returns how much was read so far, also for a difference: entries of the indexes of a
 // table on PostgreSQL, and steps of SQLite's machine, a handful for each row, on a file.
 func RowsRead(ctx context.Context, tx *Tx, table string) (n int64, err error) {
 	if c, ok := tx.db.Conn().(interface{ Steps() int64 }); ok {
@@ -53,6 +54,7 @@ func ListTexts(byEnd bool, f func(name, text string)) {
 			}
 		}
 	}
+	listRefundTexts(byEnd, f)
 	for _, typ := range []string{"", "t"} {
 		for _, currency := range []string{"", "c"} {
 			for _, reference := range either {
@@ -72,6 +74,21 @@ func ListTexts(byEnd bool, f func(name, text string)) {
 							of("reference", reference)+of("payment", payment)+of("payout", payout), f)
 					}
 				}
+			}
+		}
+	}
+}
+
+// listRefundTexts is ListTexts for refunds, whose lists are those of payouts but for the payment.
+func listRefundTexts(byEnd bool, f func(name, text string)) {
+	for _, method := range []string{"", "m"} {
+		for _, status := range []till.Status{"", till.Pending, till.Success} {
+			for _, payment := range []bool{false, true} {
+				filter := PaymentFilter{Method: method, Status: status}
+				if payment {
+					filter.PaymentID[0] = 1
+				}
+				listTexts(filter.list(byEnd, countRefunds, till.ID{}, Page{}), countRefunds+of("method", method != "")+of(string(status), status != "")+of("payment", payment), f)
 			}
 		}
 	}
@@ -108,6 +125,12 @@ var DueStepsCommand = dueStepsCommand
 // NextCommands is what Distribute has to run next on 4 shards.
 func NextCommands(ctx context.Context, s *Store) ([]string, error) {
 	return schema.NextCommands(ctx, s.db, 4)
+}
+
+// SetEngine puts an engine in the place of a store's own, which is closed.
+func SetEngine(s *Store, e db.Engine, writers int, now func() till.Time) {
+	s.db.Close()
+	s.db = db.New(e, writers, now)
 }
 
 // Writers is how many write transactions run at once.

@@ -57,9 +57,15 @@ func TestALookCostsTheSameAsStepsMoveOn(t *testing.T) {
 		cost := func(from till.Time) (n int64) {
 			t.Helper()
 			err := s.View(t.Context(), func(tx *store.Tx) (err error) {
-				if _, err = tx.NextDue(t.Context(), []store.LaneView{{Lane: lane, From: from}}); err == nil {
-					n, err = store.Fetched(t.Context(), tx, "steps_lane")
+				before, err := store.Fetched(t.Context(), tx, "steps_lane")
+				if err != nil {
+					return err
 				}
+				if _, err := tx.NextDue(t.Context(), []store.LaneView{{Lane: lane, From: from}}); err != nil {
+					return err
+				}
+				n, err = store.Fetched(t.Context(), tx, "steps_lane")
+				n -= before
 				return err
 			})
 			if err != nil {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -326,4 +328,24 @@ func TestAWorkerIsWokenByAnotherInstance(t *testing.T) {
 		}
 	}
 	accepts.awaitSuccess(t, api, 1)
+}
+
+func TestWithoutNotifyAFileIsNotRead(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "till.db")
+	storetest.NewFile(t, path)
+	for _, off := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := storetest.Open(t, store.Config{Path: path, NoNotify: off})
+			sub := s.Subscribe(till.House)
+			time.Sleep(time.Second)
+			if live := s.HintsLive(); live == off {
+				t.Errorf("NoNotify %v: hints of other processes arrive: %v", off, live)
+			}
+			sub.Close()
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

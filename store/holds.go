@@ -88,9 +88,9 @@ func scanHold(r db.Row) (h Hold, err error) {
 // HoldsOf returns what holds the payouts of clients, those of EveryClient
 // included.
 func (tx *Tx) HoldsOf(ctx context.Context, clients []till.ID) (map[till.ID][]Hold, error) {
-	all := sortedIDs(append([]till.ID{EveryClient}, clients...))
+	all := SortedIDs(append([]till.ID{EveryClient}, clients...))
 	out := make(map[till.ID][]Hold)
-	err := tx.db.QueryEach(ctx, selectHoldsOf, idArgs(all), func(i int, r db.Row) error {
+	err := tx.db.QueryEach(ctx, selectHoldsOf, IDArgs(all), func(i int, r db.Row) error {
 		h, err := scanHold(r)
 		out[all[i]] = append(out[all[i]], h)
 		return err

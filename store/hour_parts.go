@@ -27,14 +27,14 @@ var selectHourCounts = db.Define(db.SQL{Name: "hour_parts.selectCounts",
 		UNION ALL SELECT a, b, n FROM tallies WHERE client_id = $1 AND noun = $2 AND hour = $4`})
 
 var selectHoursToSplit = db.Define(db.SQL{Name: "hour_parts.selectToSplit",
-	SQLite: `SELECT client_id, noun, hour FROM tallies AS t WHERE noun IN ('payment', 'payout', 'transaction') GROUP BY client_id, noun, hour
+	SQLite: `SELECT client_id, noun, hour FROM tallies AS t WHERE noun IN ('payment', 'payout', 'refund', 'transaction') GROUP BY client_id, noun, hour
 		HAVING sum(n) > $1 OR EXISTS (SELECT 1 FROM hour_parts AS p WHERE p.client_id = t.client_id AND p.noun = t.noun AND p.hour = t.hour)`,
-	Citus: `SELECT client_id, noun, hour FROM (SELECT client_id, noun, hour, sum(n) AS n FROM tallies WHERE noun IN ('payment', 'payout', 'transaction')
+	Citus: `SELECT client_id, noun, hour FROM (SELECT client_id, noun, hour, sum(n) AS n FROM tallies WHERE noun IN ('payment', 'payout', 'refund', 'transaction')
 		GROUP BY client_id, noun, hour) AS t
 		WHERE n > $1 OR EXISTS (SELECT 1 FROM hour_parts AS p WHERE p.client_id = t.client_id AND p.noun = t.noun AND p.hour = t.hour)`})
 
 var selectBusyBuckets = db.Define(db.SQL{Name: "hour_parts.selectBusyBuckets",
-	SQLite: `SELECT noun, bucket FROM counters WHERE client_id = $1 AND noun IN ('payment', 'payout', 'transaction') AND width = $2 AND bucket BETWEEN $3 AND $4
+	SQLite: `SELECT noun, bucket FROM counters WHERE client_id = $1 AND noun IN ('payment', 'payout', 'refund', 'transaction') AND width = $2 AND bucket BETWEEN $3 AND $4
 		GROUP BY noun, bucket HAVING sum(n) > $5`})
 
 var saveHourPart = db.Define(db.SQL{Name: "hour_parts.save",
@@ -44,12 +44,12 @@ var saveHourPart = db.Define(db.SQL{Name: "hour_parts.save",
 var forgetHourParts = db.Define(db.SQL{Name: "hour_parts.forget",
 	SQLite: `DELETE FROM hour_parts WHERE client_id = $1 AND hour >= $2`})
 
-var selectIDAt = defineCounted("hour_parts.selectIDAt", func(table, _, _ string) string {
-	return `SELECT id FROM ` + table + ` WHERE client_id = $1 AND id BETWEEN $2 AND $3 ORDER BY id LIMIT 1 OFFSET $4`
+var selectIDAt = defineCounted("hour_parts.selectIDAt", func(table, _, _, which string) string {
+	return `SELECT id FROM ` + table + ` WHERE client_id = $1` + which + ` AND id BETWEEN $2 AND $3 ORDER BY id LIMIT 1 OFFSET $4`
 })
 
-var selectLastID = defineCounted("hour_parts.selectLastID", func(table, _, _ string) string {
-	return `SELECT id FROM ` + table + ` WHERE client_id = $1 AND id BETWEEN $2 AND $3 ORDER BY id DESC LIMIT 1`
+var selectLastID = defineCounted("hour_parts.selectLastID", func(table, _, _, which string) string {
+	return `SELECT id FROM ` + table + ` WHERE client_id = $1` + which + ` AND id BETWEEN $2 AND $3 ORDER BY id DESC LIMIT 1`
 })
 
 // partRows is how many rows a part of a busy hour has. A page reads the counts of each

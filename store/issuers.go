@@ -39,18 +39,18 @@ func isAggregated(alias string) string {
 	return `substr(` + alias + `.fingerprint, 1, 8) = '` + aggregator + `'`
 }
 
-func issuerOf(alias string) string {
+func IssuerOf(alias string) string {
 	return `CASE WHEN ` + isAggregated(alias) + ` THEN ` + alias + `.connection || '/' || ` + alias + `.method || '/' || coalesce(` + alias + `.country, '') ELSE ` + alias + `.connection END`
 }
 
-// joinReceipt joins r, the record of the receipt of a payment or payout p: by its issuer, and
+// JoinReceipt joins r, the record of the receipt of a payment or payout p: by its issuer, and
 // by its connection if there is none, because that is how all were recorded before
 // levelIssuers. It is one line; see verifyOnCitus.
-func joinReceipt(kind till.SubjectKind) string {
+func JoinReceipt(kind till.SubjectKind) string {
 	same := `.receipt = p.provider_reference AND `
 	return `LEFT JOIN operator_receipts r ON r` + same + `r.kind = '` + string(kind) + `' AND r.connection = CASE WHEN ` + isAggregated("p") +
-		` AND EXISTS (SELECT 1 FROM operator_receipts i WHERE i` + same + `i.kind = '` + string(kind) + `' AND i.connection = ` + issuerOf("p") +
-		`) THEN ` + issuerOf("p") + ` ELSE p.connection END`
+		` AND EXISTS (SELECT 1 FROM operator_receipts i WHERE i` + same + `i.kind = '` + string(kind) + `' AND i.connection = ` + IssuerOf("p") +
+		`) THEN ` + IssuerOf("p") + ` ELSE p.connection END`
 }
 
 // PayoutSuffix ends the names under which connections keep what is of payouts.
@@ -90,4 +90,26 @@ func (tx *Tx) OwnersOfReceipt(ctx context.Context, kind till.SubjectKind, connec
 		refs = append(refs, ref)
 	}
 	return refs, err
+}
+
+var selectLevel = db.Define(db.SQL{Name: "installation.selectLevel",
+	SQLite: `SELECT level FROM installation WHERE one = 1`})
+
+var selectFingerprint = db.Define(db.SQL{Name: "installation.selectFingerprint",
+	SQLite: `SELECT fingerprint FROM connections WHERE name = $1`})
+
+// InstallationLevel returns what may be written: the level that was last raised to, 1
+// before the first start.
+func (tx *Tx) InstallationLevel(ctx context.Context) (int, error) {
+	level := 1
+	_, err := tx.db.QueryRow(ctx, selectLevel, nil, &level)
+	return level, err
+}
+
+// ConnectionFingerprint returns the account that a connection's name meant when it
+// was last registered; "" if it never was.
+func (tx *Tx) ConnectionFingerprint(ctx context.Context, name string) (string, error) {
+	var f string
+	_, err := tx.db.QueryRow(ctx, selectFingerprint, []any{name}, &f)
+	return f, err
 }

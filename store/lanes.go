@@ -17,7 +17,7 @@ func pinnedTo(account string) string {
 		OR EXISTS (SELECT 1 FROM payouts p WHERE p.client_id = steps.client_id AND p.id = steps.subject_id AND p.fingerprint = ` + account + `))`
 }
 
-const dueSteps = `SELECT ` + stepColumns + ` FROM steps WHERE lane = $1 AND due_at >= $2 AND due_at <= $3 AND lease_until <= $3`
+const dueSteps = `SELECT ` + StepColumns + ` FROM steps WHERE lane = $1 AND due_at >= $2 AND due_at <= $3 AND lease_until <= $3`
 
 // Rows that another instance has locked are passed over: it is just claiming
 // them.
@@ -120,7 +120,7 @@ func (tx *Tx) DueSteps(ctx context.Context, lanes []LaneView, limits []int) ([]*
 	}
 	var out []*Step
 	err := tx.ofLanes(ctx, lanes, selectDueSteps, selectDueStepsPinned, args, last, func(_ int, r db.Row) error {
-		s, err := scanStep(r)
+		s, err := ScanStep(r)
 		out = append(out, s)
 		return err
 	})
@@ -147,7 +147,7 @@ func (tx *Tx) DueStepsBeside(ctx context.Context, lanes []LaneView, limits []int
 	}
 	var out []*Step
 	err := tx.ofLanes(ctx, lanes, selectDueBeside, selectDueBesidePinned, args, last, func(_ int, r db.Row) error {
-		s, err := scanStep(r)
+		s, err := ScanStep(r)
 		out = append(out, s)
 		return err
 	})

@@ -13,7 +13,7 @@ type Page struct {
 	Ascending     bool // oldest first; otherwise newest first
 }
 
-// PaymentFilter says which payments, or payouts, are wanted. Zero fields do
+// PaymentFilter says which payments, payouts or refunds are wanted. Zero fields do
 // not filter.
 type PaymentFilter struct {
 	Status            till.Status // of payouts: a till.PayoutStatus
@@ -22,6 +22,7 @@ type PaymentFilter struct {
 	Reference         string
 	ProviderReference string
 	Key               *till.ID // any UUID is a key, the zero one too
+	PaymentID         till.ID  // of refunds
 
 	// Phone, Connection, and Amount in minor units of Currency, have no index: every
 	// row of the range is read, so the caller bounds the range.
@@ -45,6 +46,11 @@ func (tx *Tx) ListPayouts(ctx context.Context, client till.ID, f PaymentFilter, 
 	return listRows(ctx, tx, countPayouts, client, f, page, tx.Payouts)
 }
 
+// ListRefunds is ListPayouts for refunds.
+func ListRefunds(ctx context.Context, tx *Tx, client till.ID, f PaymentFilter, page Page) ([]*PayoutRow, int64, error) {
+	return listRows(ctx, tx, countRefunds, client, f, page, tx.Payouts)
+}
+
 // list is the filter as a question.
 func (f *PaymentFilter) list(byEnd bool, table string, client till.ID, page Page) *list {
 	l := newList(byEnd, counted{client: client, table: table, a: f.Method, b: string(f.Status)}, "p.id", f.From, f.To, page)
@@ -55,6 +61,9 @@ func (f *PaymentFilter) list(byEnd bool, table string, client till.ID, page Page
 	l.whereIndexed("p.provider_reference = ", f.ProviderReference != "", f.ProviderReference)
 	if f.Key != nil {
 		l.whereIndexed("p.idempotency_key = ", true, f.Key.Bytes())
+	}
+	if !f.PaymentID.IsZero() {
+		l.whereIndexed("p.payment_id = ", true, f.PaymentID.Bytes())
 	}
 	l.whereScanned("p.phone = ", f.Phone != "", f.Phone)
 	l.whereScanned("p.connection = ", f.Connection != "", f.Connection)

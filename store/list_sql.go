@@ -115,6 +115,7 @@ func (s *statement) from(l *list, p *filterPair, lo, hi *till.ID) {
 	if len(l.few) == 0 {
 		s.add(" FROM ", table, " p WHERE p.client_id = ")
 		s.arg(l.client[:])
+		s.add(countWhich(l.table))
 		where(conds)
 		s.add(" AND ")
 		between()
@@ -122,6 +123,7 @@ func (s *statement) from(l *list, p *filterPair, lo, hi *till.ID) {
 	}
 	s.add(" FROM (WITH few AS MATERIALIZED (SELECT ", l.fewColumns, " FROM ", table, " p WHERE p.client_id = ")
 	s.arg(l.client[:])
+	s.add(countWhich(l.table))
 	where(l.few)
 	s.add(") SELECT * FROM few) p WHERE ")
 	between()

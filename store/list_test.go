@@ -16,6 +16,7 @@ import (
 	"till/ledger"
 	"till/provider"
 	"till/store"
+	"till/store/proof"
 	"till/store/storetest"
 )
 
@@ -107,7 +108,7 @@ func everything(t *testing.T, s *store.Store, client till.ID) (payments []*store
 			return err
 		}
 		for _, w := range wallets {
-			lines, err := tx.Statement(t.Context(), client, w.ID, 0, 100_000)
+			lines, err := proof.Statement(t.Context(), tx, client, w.ID, 0, 100_000)
 			if err != nil {
 				return err
 			}

@@ -38,12 +38,12 @@ type Cached struct {
 // locked before rows are read: a claim that sends again changes a row's window
 // under the lock of its step. Cached rows are not read.
 func (tx *Tx) LockSubjects(ctx context.Context, kind till.SubjectKind, refs []Ref, known Cached, calls []*Attempt) (l *Locked, err error) {
-	refs = sortedRefs(refs)
+	refs = SortedRefs(refs)
 	clients := make([]till.ID, len(refs))
 	for i, ref := range refs {
 		clients[i] = ref.Client
 	}
-	clients = sortedIDs(clients)
+	clients = SortedIDs(clients)
 	l = &Locked{Steps: make(map[Ref]*Step, len(refs)), Attempts: make(map[Ref]*Attempt, len(refs))}
 	var tried, unknown []Ref
 	for _, ref := range refs {
@@ -71,7 +71,7 @@ func (tx *Tx) LockSubjects(ctx context.Context, kind till.SubjectKind, refs []Re
 		}
 	}
 	after := []db.Statement{rows, readLastAttempts(tried, l.Attempts),
-		{SQL: selectWalletsOf, Rows: idArgs(clients), Scan: func(_ int, r db.Row) error {
+		{SQL: selectWalletsOf, Rows: IDArgs(clients), Scan: func(_ int, r db.Row) error {
 			w, err := scanWallet(r)
 			l.Wallets = append(l.Wallets, w)
 			return err
@@ -81,4 +81,16 @@ func (tx *Tx) LockSubjects(ctx context.Context, kind till.SubjectKind, refs []Re
 	}
 	l.Heads, err = tx.lockHeads(ctx, []db.Statement{tx.lockSteps(refs, l.Steps), sends, seconds}, clients, after...)
 	return l, err
+}
+
+var selectAnyStray = db.Define(db.SQL{Name: "strays.selectAnyStray",
+	SQLite: `SELECT 1 FROM strays WHERE standing = 1 ORDER BY connection, name LIMIT 1`})
+
+// anyStray reads whether there is any stray that a credit may explain. Mostly
+// there is none, and nothing more is read.
+func anyStray(found *bool) db.Statement {
+	return db.Statement{SQL: selectAnyStray, Rows: [][]any{{}}, Scan: func(int, db.Row) error {
+		*found = true
+		return nil
+	}}
 }

@@ -59,7 +59,7 @@ func TestStepsAreLockedBeforeHeads(t *testing.T) {
 					return err
 				})
 			}()
-			for end := time.Now().Add(10 * time.Second); free() != 0; time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(time.Minute); free() != 0; time.Sleep(time.Millisecond) {
 				if time.Now().After(end) {
 					t.Error("it waits for the head and has not locked the step")
 					break
@@ -146,7 +146,7 @@ func TestSecondCallsAreWrittenBeforeHeadsAreLocked(t *testing.T) {
 					return err
 				})
 			}()
-			for end := time.Now().Add(10 * time.Second); !written(refs[0]); time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(time.Minute); !written(refs[0]); time.Sleep(time.Millisecond) {
 				if time.Now().After(end) {
 					t.Error("it waits for the head and has written nothing")
 					break

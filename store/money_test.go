@@ -39,7 +39,7 @@ func TestTheDatabaseRefusesToMoveMoneyTwice(t *testing.T) {
 		{"a reversal of a failure", payment("failed", "reversed_event = 99"), check},
 		{"a fee of less than nothing in a schedule", `UPDATE client_fees SET flat = -1`, check},
 		{"more than the whole in a schedule", `UPDATE client_fees SET basis_points = 10001`, check},
-		{"a fee of another kind", `UPDATE client_fees SET kind = 'refund'`, check},
+		{"a fee of another kind", `UPDATE client_fees SET kind = 'tip'`, check},
 	}
 	runVault(t, func(t *testing.T, s *store.Store, client *till.Client, try storetest.Intruder) {
 		fee := till.Fee{Kind: till.PaymentFee, Method: "mtn_momo", Currency: "XAF", Flat: 100}

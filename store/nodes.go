@@ -1,13 +1,11 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -28,25 +26,19 @@ var countNodes = db.Define(db.SQL{Name: "citus.countNodes",
 	// The coordinator has placements too, of what is not distributed.
 	Postgres: `SELECT count(DISTINCT p.groupid) FROM pg_dist_placement p JOIN pg_dist_shard s USING (shardid) WHERE s.logicalrelid::oid = to_regclass('clients')::oid`})
 
-// askNodeAbout is a question to one node ($2) about all its parts of a table. A command ($1)
+// AskNodeAbout is a question to one node ($2) about all its parts of a table. A command ($1)
 // is for one part and returns a text. It opens a connection, so it is asked only while
 // another node is unreachable.
-func askNodeAbout(names, tables string) string {
+func AskNodeAbout(names, tables, table string) string {
 	return `SELECT r.success, coalesce(r.result, '') FROM (
 		SELECT min(n.nodename) AS host, min(n.nodeport) AS port,
 			'SELECT string_agg(found, '' '') FROM (' || string_agg(format($1::text, ` + names + `), ' UNION ALL ') || ') AS parts (found)' AS command
 		FROM pg_dist_shard s ` + tables + ` JOIN pg_dist_placement p ON p.shardid = s.shardid JOIN pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary'
-		WHERE p.groupid = $2::int AND s.logicalrelid = `
+		WHERE p.groupid = $2::int AND s.logicalrelid = '` + table + `'::regclass) AS node, LATERAL master_run_on_worker(ARRAY[host], ARRAY[port], ARRAY[command], true) AS r`
 }
 
-const runOnNode = `) AS node, LATERAL master_run_on_worker(ARRAY[host], ARRAY[port], ARRAY[command], true) AS r`
-
 var askNodeOfSteps = db.Define(db.SQL{Name: "citus.askNodeOfSteps",
-	Postgres: askNodeAbout(`shard_name(s.logicalrelid, s.shardid)`, ``) + `'steps'::regclass` + runOnNode})
-
-var askNodeOfEndpoints = db.Define(db.SQL{Name: "citus.askNodeOfEndpoints",
-	Postgres: askNodeAbout(`shard_name(s.logicalrelid, s.shardid), shard_name(h.logicalrelid, h.shardid)`,
-		`JOIN pg_dist_shard h ON h.logicalrelid = 'client_heads'::regclass AND h.shardminvalue = s.shardminvalue`) + `'webhook_endpoints'::regclass` + runOnNode})
+	Postgres: AskNodeAbout(`shard_name(s.logicalrelid, s.shardid)`, ``, "steps")})
 
 const (
 	// nodeFor is how long a client's node is remembered. After a move, batches mix nodes
@@ -110,7 +102,7 @@ type LaneDue struct {
 // question for all lanes, and the database's time. It does not read accounts. While a
 // node is unreachable, it says of each lane that a step may be due now.
 func (s *Store) DueLanes(ctx context.Context, lanes []LaneView, horizon time.Duration) (out []LaneDue, now till.Time, err error) {
-	err = overAll(ctx, s, func(tx *Tx) (err error) {
+	err = OverAll(ctx, s, func(tx *Tx) (err error) {
 		out, err = tx.dueLanes(ctx, lanes, horizon)
 		now = tx.Now()
 		return err
@@ -129,7 +121,7 @@ func (s *Store) DueLanes(ctx context.Context, lanes []LaneView, horizon time.Dur
 // DueSteps is Tx.DueSteps in a transaction of its own. It leaves out unreachable
 // nodes.
 func (s *Store) DueSteps(ctx context.Context, lanes []LaneView, limits []int) (out []*Step, err error) {
-	err = overAll(ctx, s, func(tx *Tx) (err error) {
+	err = OverAll(ctx, s, func(tx *Tx) (err error) {
 		out, err = tx.DueSteps(ctx, lanes, limits)
 		return err
 	}, func(tx *Tx, node int) ([]*Step, error) {
@@ -143,12 +135,12 @@ func (s *Store) DueSteps(ctx context.Context, lanes []LaneView, limits []int) (o
 
 // dueStepsOf finds the keys of due steps on a node, and reads the steps by them.
 func (tx *Tx) dueStepsOf(ctx context.Context, node int, lanes []LaneView, limits []int) (out []*Step, err error) {
-	refs, err := tx.askParts(ctx, askNodeOfSteps, dueStepsCommand(lanes, limits, tx.Now()), node)
+	refs, err := tx.AskParts(ctx, askNodeOfSteps, dueStepsCommand(lanes, limits, tx.Now()), node)
 	if err != nil {
 		return nil, err
 	}
-	err = tx.db.QueryEach(ctx, selectStep, refArgs(refs), func(_ int, r db.Row) error {
-		s, err := scanStep(r)
+	err = tx.db.QueryEach(ctx, selectStep, RefArgs(refs), func(_ int, r db.Row) error {
+		s, err := ScanStep(r)
 		if s.DueAt <= tx.Now() && s.LeaseUntil <= tx.Now() { // it may have changed since
 			out = append(out, s)
 		}
@@ -187,54 +179,9 @@ func literal(text string) string {
 	return "'" + strings.NewReplacer("'", "''", "%", "%%", "\x00", "").Replace(text) + "'"
 }
 
-// DueEndpoints is Tx.DueEndpoints in a transaction of its own. It leaves out unreachable
-// nodes.
-func (s *Store) DueEndpoints(ctx context.Context, after Ref, limit int) (out []*Endpoint, err error) {
-	err = overAll(ctx, s, func(tx *Tx) (err error) {
-		out, err = tx.DueEndpoints(ctx, after, limit)
-		return err
-	}, func(tx *Tx, node int) ([]*Endpoint, error) {
-		return tx.dueEndpointsOf(ctx, node, after, limit)
-	}, func(found [][]*Endpoint) error {
-		out = slices.Concat(found...)
-		slices.SortFunc(out, func(a, b *Endpoint) int {
-			return cmp.Or(bytes.Compare(a.ClientID[:], b.ClientID[:]), bytes.Compare(a.ID[:], b.ID[:]))
-		})
-		out = out[:min(len(out), limit)]
-		return nil
-	})
-	return out, err
-}
-
-func (tx *Tx) dueEndpointsOf(ctx context.Context, node int, after Ref, limit int) (out []*Endpoint, err error) {
-	refs, err := tx.askParts(ctx, askNodeOfEndpoints, dueEndpointsCommand(after, limit, tx.Now()), node)
-	for _, ref := range refs {
-		if err != nil {
-			break
-		}
-		var e *Endpoint
-		if e, err = tx.Endpoint(ctx, ref); e != nil {
-			out = append(out, e)
-		}
-	}
-	return out, err
-}
-
-// dueEndpointsCommand is what each part of webhook_endpoints is asked, with the part of
-// client_heads beside it.
-func dueEndpointsCommand(after Ref, limit int, now till.Time) string {
-	at, client, id := fmt.Sprint(int64(now)), hex.EncodeToString(after.Client[:]), hex.EncodeToString(after.ID[:])
-	return `SELECT string_agg(encode(d.client_id, 'hex') || '|' || encode(d.id, 'hex'), ' ')
-		FROM (SELECT e.client_id, e.id FROM %s AS e JOIN %s AS h ON h.client_id = e.client_id
-			WHERE e.enabled = 1 AND e.lease_until <= ` + at + ` AND e.blocked_until <= ` + at + `
-			AND (e.client_id, e.id) > ('\x` + client + `'::bytea, '\x` + id + `'::bytea)
-			AND (e.cursor_sequence < h.last_event OR e.next_retry <= ` + at + ` OR e.replay_at <= ` + at + `)
-			ORDER BY e.client_id, e.id LIMIT ` + strconv.Itoa(limit) + `) AS d`
-}
-
-// askParts runs a command on each part of a table that a node has, and returns the keys that
+// AskParts runs a command on each part of a table that a node has, and returns the keys that
 // it answers.
-func (tx *Tx) askParts(ctx context.Context, ask *db.SQL, command string, node int) (refs []Ref, err error) {
+func (tx *Tx) AskParts(ctx context.Context, ask *db.SQL, command string, node int) (refs []Ref, err error) {
 	err = tx.db.Query(ctx, ask, []any{command, node}, func(r db.Row) error {
 		var answered bool
 		var text string

@@ -9,6 +9,7 @@ import (
 	"till"
 	"till/store"
 	"till/store/storetest"
+	"till/store/webhooks"
 )
 
 // The one question about all lanes says what the questions about each lane say.
@@ -59,7 +60,7 @@ func TestPartsAnswerWhatTheWholeAnswers(t *testing.T) {
 		for range 6 {
 			refs := newSteps(t, s, clock, 3)
 			claim(t, s, refs[0], 0, clock.Now().Add(time.Hour))
-			newEndpoint(t, s, refs[0].Client, func(*store.Endpoint) {})
+			newEndpoint(t, s, refs[0].Client, func(*webhooks.Endpoint) {})
 			clients = append(clients, refs[0].Client)
 		}
 		lanes := []store.LaneView{{Lane: "it's 100 % nobody's"}, {Lane: store.Lane(storetest.Connection, store.OpSubmit)}}
@@ -71,7 +72,7 @@ func TestPartsAnswerWhatTheWholeAnswers(t *testing.T) {
 			for _, st := range steps {
 				out = append(out, st.SubjectID)
 			}
-			endpoints, err := s.DueEndpoints(t.Context(), store.Ref{}, 4)
+			endpoints, err := webhooks.FindDueEndpoints(t.Context(), s, store.Ref{}, 4)
 			if err != nil {
 				t.Fatal(err)
 			}

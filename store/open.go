@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -31,19 +30,31 @@ type Config struct {
 	// the database is distributed: no SKIP LOCKED, and statements about one client each.
 	PlainSQL bool
 
-	// NoNotify sends no NOTIFY on PostgreSQL: instances see each other's commits
-	// when they poll. A listening connection waits on the network, so a test in
-	// virtual time needs this.
+	// NoNotify sends no NOTIFY on PostgreSQL and watches no file: instances see each
+	// other's commits when they poll. A listening connection waits on the network, so a
+	// test in virtual time needs this; and there a file would be read 50 times a second,
+	// for hours that pass in a moment.
 	NoNotify bool
 
 	// PartRows is how many rows a part of a busy hour has; 0 means 2000. Two parts
 	// make an hour busy. Tests set a small number.
 	PartRows int
 
+	// Wrap puts an engine around the one that was opened, for tests that let it fail; nil:
+	// none.
+	Wrap func(db.Engine) db.Engine
+
 	// Observer is notified of transactions; nil: nobody is.
 	Observer db.Observer
 
 	Log *slog.Logger // nil: silence
+}
+
+func (c *Config) wrap(e db.Engine) db.Engine {
+	if c.Wrap == nil {
+		return e
+	}
+	return c.Wrap(e)
 }
 
 // IsPostgres reports whether a database is named by a PostgreSQL URL.
@@ -87,7 +98,7 @@ func (s *Store) openPostgres(ctx context.Context, c *Config) error {
 	if err != nil {
 		return err
 	}
-	s.db = db.New(e, postgres.Writers, c.Now)
+	s.db = db.New(c.wrap(e), postgres.Writers, c.Now)
 	distributed, err := schema.IsDistributed(ctx, s.db)
 	if err == nil && distributed {
 		err = s.useNodes(ctx, e)
@@ -128,8 +139,10 @@ func (s *Store) openSQLite(c *Config) error {
 	if err != nil {
 		return err
 	}
-	s.db = db.New(e, sqlite.Writers, c.Now)
-	s.hints.UseFile(e.DataVersion)
+	s.db = db.New(c.wrap(e), sqlite.Writers, c.Now)
+	if !c.NoNotify {
+		s.hints.UseFile(e.DataVersion)
+	}
 	return nil
 }
 
@@ -184,19 +197,10 @@ func (s *Store) KnowsInstances(ctx context.Context) (bool, error) {
 // DefaultShards is into how many parts Distribute divides the clients by default.
 const DefaultShards = schema.DefaultShards
 
-// ReadyToDistribute returns an error if instances run on a database that is still to be
-// distributed: they took it for one server. Beside a database whose tables are all in
-// their places instances may run, because then Distribute only repeats settings.
-func (s *Store) ReadyToDistribute(ctx context.Context) error {
-	if place, err := schema.PlaceOf(ctx, s.db); err != nil || place == schema.Placed {
-		return err
-	}
-	running, err := s.RunningInstances(ctx)
-	if err != nil || len(running) == 0 {
-		return err
-	}
-	return &SchemaError{Detail: fmt.Sprintf("instances run on the database and could not go on once it is distributed: stop them and try again after %s; they are %s",
-		InstanceGone, InstanceNames(running))}
+// Placed reports whether all tables are in their places on Citus.
+func (s *Store) Placed(ctx context.Context) (bool, error) {
+	place, err := schema.PlaceOf(ctx, s.db)
+	return place == schema.Placed, err
 }
 
 // Distribute puts each table in its place on Citus, and says each command before it runs.

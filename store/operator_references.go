@@ -51,17 +51,17 @@ var insertReceipts = db.Define(db.SQL{Name: "receipts.insert",
 var verifyReceipts = db.Define(db.SQL{Name: "receipts.verify",
 	SQLite: `SELECT r.connection, r.receipt, r.kind, r.client_id, r.subject_id,
 		CASE r.kind WHEN 'payment' THEN EXISTS (SELECT 1 FROM payments p WHERE p.client_id = r.client_id AND p.id = r.subject_id
-				AND r.connection IN (p.connection, ` + issuerOf("p") + `) AND p.provider_reference = r.receipt)
+				AND r.connection IN (p.connection, ` + IssuerOf("p") + `) AND p.provider_reference = r.receipt)
 			ELSE EXISTS (SELECT 1 FROM payouts q WHERE q.client_id = r.client_id AND q.id = r.subject_id
-				AND r.connection IN (q.connection, ` + issuerOf("q") + `) AND q.provider_reference = r.receipt) END
+				AND r.connection IN (q.connection, ` + IssuerOf("q") + `) AND q.provider_reference = r.receipt) END
 		FROM operator_receipts r WHERE (r.connection, r.receipt, r.kind) > ($1, $2, $3) ORDER BY r.connection, r.receipt, r.kind LIMIT $4`,
 	// Receipts are on the coordinator: a slice of them is sent to the nodes, which say whose there are.
 	Citus: `WITH r AS MATERIALIZED (SELECT connection, receipt, kind, client_id, subject_id FROM operator_receipts
 			WHERE (connection, receipt, kind) > ($1, $2, $3) ORDER BY connection, receipt, kind LIMIT $4),
 		held AS MATERIALIZED (SELECT r.connection, r.receipt, r.kind FROM r JOIN payments p ON p.client_id = r.client_id AND p.id = r.subject_id
-				AND r.connection IN (p.connection, ` + issuerOf("p") + `) AND p.provider_reference = r.receipt WHERE r.kind = 'payment'
+				AND r.connection IN (p.connection, ` + IssuerOf("p") + `) AND p.provider_reference = r.receipt WHERE r.kind = 'payment'
 			UNION ALL SELECT r.connection, r.receipt, r.kind FROM r JOIN payouts q ON q.client_id = r.client_id AND q.id = r.subject_id
-				AND r.connection IN (q.connection, ` + issuerOf("q") + `) AND q.provider_reference = r.receipt WHERE r.kind <> 'payment')
+				AND r.connection IN (q.connection, ` + IssuerOf("q") + `) AND q.provider_reference = r.receipt WHERE r.kind <> 'payment')
 		SELECT r.connection, r.receipt, r.kind, r.client_id, r.subject_id, held.kind IS NOT NULL
 		FROM r LEFT JOIN held ON held.connection = r.connection AND held.receipt = r.receipt AND held.kind = r.kind
 		ORDER BY r.connection, r.receipt, r.kind`})
@@ -99,13 +99,13 @@ type CallbackTarget struct {
 
 // The names under which a subject is found: by what we sent, or by what the
 // operator answered.
-func referenceName(reference till.ID) string { return "r" + reference.String() }
+func ReferenceName(reference till.ID) string { return "r" + reference.String() }
 func handleName(handle string) string        { return "h" + handle }
 
 // FindByReference returns what was sent to a connection under a reference; nil
 // if nothing was.
 func (tx *Tx) FindByReference(ctx context.Context, connection string, reference till.ID) (*CallbackTarget, error) {
-	return tx.find(ctx, connection, referenceName(reference))
+	return tx.find(ctx, connection, ReferenceName(reference))
 }
 
 // SubjectByHandle returns what an operator gave a handle to; nil if nothing.

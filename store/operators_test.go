@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 )
 
@@ -20,24 +21,24 @@ func update(t *testing.T, s *store.Store, f func(tx *store.Tx) error) {
 func TestABreakerIsChangedByOneOfTwo(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		swap := func(b store.Breaker) (won bool) {
-			update(t, s, func(tx *store.Tx) (err error) { won, err = tx.SwapBreaker(t.Context(), &b); return err })
+		swap := func(b admin.Breaker) (won bool) {
+			update(t, s, func(tx *store.Tx) (err error) { won, err = admin.SwapBreaker(t.Context(), tx, &b); return err })
 			return won
 		}
-		b := store.Breaker{Connection: "a", State: store.Stopped, Tries: 1, RetryAt: 5}
+		b := admin.Breaker{Connection: "a", State: admin.Stopped, Tries: 1, RetryAt: 5}
 		if !swap(b) || swap(b) {
 			t.Fatal("the first write is one instance's")
 		}
-		b.Version, b.State, b.Round, b.Owner, b.ProbesLeft = 1, store.Probing, 3, till.NewID(1), 2
+		b.Version, b.State, b.Round, b.Owner, b.ProbesLeft = 1, admin.Probing, 3, till.NewID(1), 2
 		if !swap(b) || swap(b) {
 			t.Fatal("a version was used twice")
 		}
 		update(t, s, func(tx *store.Tx) error {
-			all, err := tx.Breakers(t.Context())
+			all, err := admin.Breakers(t.Context(), tx)
 			if err != nil {
 				return err
 			}
-			locked, err := tx.LockBreakers(t.Context(), []string{"b", "a"})
+			locked, err := admin.LockBreakers(t.Context(), tx, []string{"b", "a"})
 			b.Version = 2
 			if len(all) != 1 || *all["a"] != b || len(locked) != 1 || *locked["a"] != b {
 				t.Errorf("got %+v and %+v, want %+v", all["a"], locked["a"], b)
@@ -50,17 +51,17 @@ func TestABreakerIsChangedByOneOfTwo(t *testing.T) {
 func TestHealthIsSummedAndCleared(t *testing.T) {
 	t.Parallel()
 	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
-		a := store.Operation{Connection: "a", Name: store.OpSubmit}
+		a := admin.Operation{Connection: "a", Name: store.OpSubmit}
 		add := func() {
 			update(t, s, func(tx *store.Tx) error {
-				return tx.AddHealth(t.Context(), map[store.Operation]store.CallStats{a: {Answered: 1, Unanswered: 2, AuthRefused: 1, TotalLatency: 7 * time.Microsecond},
+				return admin.AddHealth(t.Context(), tx, map[admin.Operation]admin.CallStats{a: {Answered: 1, Unanswered: 2, AuthRefused: 1, TotalLatency: 7 * time.Microsecond},
 					{Connection: "a", Name: store.OpCheck}: {Answered: 1}})
 			})
 		}
-		sum := func() (sum store.CallStats, rows int) {
+		sum := func() (sum admin.CallStats, rows int) {
 			update(t, s, func(tx *store.Tx) error {
-				sum, rows = store.CallStats{}, 0
-				all, err := tx.Health(t.Context(), time.Minute)
+				sum, rows = admin.CallStats{}, 0
+				all, err := admin.Health(t.Context(), tx, time.Minute)
 				for _, r := range all {
 					if rows++; r.Operation == a {
 						sum.Add(r.CallStats)
@@ -74,7 +75,7 @@ func TestHealthIsSummedAndCleared(t *testing.T) {
 		add()
 		clock.Advance(30 * time.Second)
 		add()
-		if got, rows := sum(); got != (store.CallStats{Answered: 3, Unanswered: 6, AuthRefused: 3, TotalLatency: 21 * time.Microsecond}) || rows != 4 {
+		if got, rows := sum(); got != (admin.CallStats{Answered: 3, Unanswered: 6, AuthRefused: 3, TotalLatency: 21 * time.Microsecond}) || rows != 4 {
 			t.Errorf("got %+v in %d rows", got, rows)
 		}
 		clock.Advance(40 * time.Second)
@@ -88,7 +89,10 @@ func TestHealthIsSummedAndCleared(t *testing.T) {
 		var slices []int64
 		for {
 			var n int64
-			update(t, s, func(tx *store.Tx) (err error) { n, err = tx.DeleteHealth(t.Context(), 10*time.Minute, 3); return err })
+			update(t, s, func(tx *store.Tx) (err error) {
+				n, err = admin.DeleteHealth(t.Context(), tx, 10*time.Minute, 3)
+				return err
+			})
 			if n == 0 {
 				break
 			}
@@ -103,9 +107,9 @@ func TestHealthIsSummedAndCleared(t *testing.T) {
 func TestBudgetsAreKept(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		both := []store.Operation{{Connection: "b", Name: store.OpCheck}, {Connection: "a", Name: store.OpSubmit}}
+		both := []admin.Operation{{Connection: "b", Name: store.OpCheck}, {Connection: "a", Name: store.OpSubmit}}
 		update(t, s, func(tx *store.Tx) error {
-			got, err := tx.LockBudgets(t.Context(), both)
+			got, err := admin.LockBudgets(t.Context(), tx, both)
 			if err != nil {
 				return err
 			}
@@ -113,10 +117,10 @@ func TestBudgetsAreKept(t *testing.T) {
 				t.Errorf("new budgets: %+v %+v", got[both[0]], got[both[1]])
 			}
 			got[both[0]].Tokens, got[both[0]].Prefetched, got[both[0]].PrefetchedBefore, got[both[0]].PrefetchPeriod = 5, 6, 7, 8
-			return tx.SaveBudgets(t.Context(), got)
+			return admin.SaveBudgets(t.Context(), tx, got)
 		})
 		update(t, s, func(tx *store.Tx) error {
-			got, err := tx.LockBudgets(t.Context(), both[:1])
+			got, err := admin.LockBudgets(t.Context(), tx, both[:1])
 			if b := got[both[0]]; err == nil && (b.Tokens != 5 || b.Prefetched != 6 || b.PrefetchedBefore != 7 || b.PrefetchPeriod != 8) {
 				t.Errorf("got %+v", b)
 			}

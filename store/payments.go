@@ -26,7 +26,7 @@ var (
 	paymentColumnsByKey = paymentFields + toldAtByKey("late_event") + `, ` + toldAtByKey("reversed_event") // over arrays; see db.SQL
 
 	// Without the document.
-	leanColumns      = strings.Replace(paymentColumns, "p.document", "NULL", 1)
+	LeanColumns      = strings.Replace(paymentColumns, "p.document", "NULL", 1)
 	leanColumnsByKey = strings.Replace(paymentColumnsByKey, "p.document", "NULL", 1)
 )
 
@@ -108,9 +108,9 @@ var selectPayments = db.DefineByClient(1, db.SQL{Name: "payments.select",
 	Arrays:   true})
 
 var selectLeanPayments = db.DefineByClient(1, db.SQL{Name: "payments.selectLean",
-	SQLite:   `SELECT ` + leanColumns + paymentFrom + `WHERE p.client_id = $1 AND p.id = $2`,
+	SQLite:   `SELECT ` + LeanColumns + paymentFrom + `WHERE p.client_id = $1 AND p.id = $2`,
 	Postgres: `SELECT u.nth, ` + leanColumnsByKey + paymentFromByKey,
-	Citus:    db.OfClient(`SELECT `+leanColumns+paymentFrom+`WHERE p.client_id = $1 AND p.id = $2`, "$1"),
+	Citus:    db.OfClient(`SELECT `+LeanColumns+paymentFrom+`WHERE p.client_id = $1 AND p.id = $2`, "$1"),
 	Arrays:   true})
 
 var selectPaymentByKey = db.Define(db.SQL{Name: "payments.selectByKey",
@@ -193,8 +193,8 @@ func (p *PaymentRow) Lean() *PaymentRow {
 	return &c
 }
 
-// sortedRefs returns the distinct refs in order.
-func sortedRefs(refs []Ref) []Ref {
+// SortedRefs returns the distinct refs in order.
+func SortedRefs(refs []Ref) []Ref {
 	out := slices.Clone(refs)
 	slices.SortFunc(out, func(a, b Ref) int {
 		return cmp.Or(bytes.Compare(a.Client[:], b.Client[:]), bytes.Compare(a.ID[:], b.ID[:]))
@@ -202,7 +202,7 @@ func sortedRefs(refs []Ref) []Ref {
 	return slices.Compact(out)
 }
 
-func refArgs(refs []Ref) [][]any {
+func RefArgs(refs []Ref) [][]any {
 	args := make([][]any, len(refs))
 	for i := range refs {
 		args[i] = []any{refs[i].Client[:], refs[i].ID[:]}
@@ -288,7 +288,7 @@ func splitKey(sent string) (till.ID, any) {
 	return id, sent
 }
 
-func scanPayment(r db.Row, now till.Time) (*PaymentRow, error) {
+func ScanPayment(r db.Row, now till.Time) (*PaymentRow, error) {
 	p := &PaymentRow{}
 	var key till.ID
 	var sent, code, message string
@@ -336,14 +336,14 @@ func (tx *Tx) Payment(ctx context.Context, ref Ref) (*PaymentRow, error) {
 func (tx *Tx) Payments(ctx context.Context, refs []Ref) (map[Ref]*PaymentRow, error) {
 	tx.Now() // the clock is read before the rows, which are scanned with it
 	out := make(map[Ref]*PaymentRow, len(refs))
-	return out, tx.db.SendAll(ctx, tx.readPayments(selectPayments, sortedRefs(refs), out))
+	return out, tx.db.SendAll(ctx, tx.readPayments(selectPayments, SortedRefs(refs), out))
 }
 
 // readPayments reads by selectPayments, or selectLeanPayments.
 func (tx *Tx) readPayments(q *db.SQL, refs []Ref, out map[Ref]*PaymentRow) db.Statement {
-	return db.Statement{SQL: q, Rows: refArgs(refs),
+	return db.Statement{SQL: q, Rows: RefArgs(refs),
 		Scan: func(i int, r db.Row) error {
-			p, err := scanPayment(r, tx.Now())
+			p, err := ScanPayment(r, tx.Now())
 			if err != nil {
 				return err
 			}
@@ -354,9 +354,10 @@ func (tx *Tx) readPayments(q *db.SQL, refs []Ref, out map[Ref]*PaymentRow) db.St
 
 // PaymentByKey returns the payment that an idempotency key made, or nil.
 func (tx *Tx) PaymentByKey(ctx context.Context, client, key till.ID) (*PaymentRow, error) {
+	tx.Now() // the clock is read before the rows, which are scanned with it
 	var p *PaymentRow
 	err := tx.db.Query(ctx, selectPaymentByKey, []any{client[:], key[:]},
-		func(r db.Row) (err error) { p, err = scanPayment(r, tx.Now()); return err })
+		func(r db.Row) (err error) { p, err = ScanPayment(r, tx.Now()); return err })
 	return p, err
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 
@@ -13,7 +14,7 @@ const payoutFields = `p.client_id, p.id, p.idempotency_key, p.idempotency_key_se
 	p.status, p.previous_status, p.method, p.country, p.amount, p.fee, p.currency, p.phone, p.reference, p.document,
 	p.provider_reference, p.failure_reason, p.failure_code, p.failure_message, p.failure_retryable,
 	p.created_at, p.updated_at, p.expires_at, p.send_window, p.connection, p.fingerprint, p.attention,
-	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event,
+	p.checked_at, p.calls, p.pending_event, p.processing_event, p.final_event, p.late_event, p.payment_id, p.road, p.reason,
 	s.due_at, s.calls, s.checked_at, s.sends, s.acked, `
 
 const payoutFrom = ` FROM payouts p LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id `
@@ -21,27 +22,27 @@ const payoutFrom = ` FROM payouts p LEFT JOIN steps s ON s.client_id = p.client_
 var insertPayouts = db.DefineByClient(1, db.SQL{Name: "payouts.insert",
 	SQLite: `INSERT INTO payouts (client_id, id, idempotency_key, idempotency_key_sent, body_hash, body_version,
 		status, method, country, amount, fee, currency, phone, reference, document,
-		created_at, updated_at, expires_at, send_window, connection, fingerprint, pending_event)
-		VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
+		created_at, updated_at, expires_at, send_window, connection, fingerprint, pending_event, payment_id, road, reason)
+		VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
 	Postgres: `INSERT INTO payouts (client_id, id, idempotency_key, idempotency_key_sent, body_hash, body_version,
 			status, method, country, amount, fee, currency, phone, reference, document,
-			created_at, updated_at, expires_at, send_window, connection, fingerprint, pending_event)
-		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, 'pending', u.a7, u.a8, u.a9, u.a10, u.a11, u.a12, u.a13, u.a14, u.a15, u.a16, u.a17, u.a18, u.a19, u.a20, u.a21
+			created_at, updated_at, expires_at, send_window, connection, fingerprint, pending_event, payment_id, road, reason)
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, u.a6, 'pending', u.a7, u.a8, u.a9, u.a10, u.a11, u.a12, u.a13, u.a14, u.a15, u.a16, u.a17, u.a18, u.a19, u.a20, u.a21, u.a22, u.a23, u.a24
 		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::text[]) AS a4,
 			unnest($5::bytea[]) AS a5, unnest($6::bigint[]) AS a6, unnest($7::text[]) AS a7, unnest($8::text[]) AS a8,
 			unnest($9::bigint[]) AS a9, unnest($10::bigint[]) AS a10, unnest($11::text[]) AS a11, unnest($12::text[]) AS a12,
 			unnest($13::text[]) AS a13, unnest($14::bytea[]) AS a14, unnest($15::bigint[]) AS a15, unnest($16::bigint[]) AS a16,
 			unnest($17::bigint[]) AS a17, unnest($18::bigint[]) AS a18, unnest($19::text[]) AS a19, unnest($20::text[]) AS a20,
-			unnest($21::bigint[]) AS a21 LIMIT $22::bigint) AS u`,
+			unnest($21::bigint[]) AS a21, unnest($22::bytea[]) AS a22, unnest($23::text[]) AS a23, unnest($24::text[]) AS a24 LIMIT $25::bigint) AS u`,
 	Arrays: true})
 
 var insertPayoutEvents = db.DefineByClient(1, db.SQL{Name: "payouts.insertEvents",
 	SQLite: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
-		VALUES ($1, $2, 'payout.pending', $3, $4, 'pending', $5, 'waiting')`,
+		VALUES ($1, $2, $3, $4, $5, 'pending', $6, 'waiting')`,
 	Postgres: `INSERT INTO events (client_id, sequence, kind, subject_id, created_at, status, expires_at, resolution)
-		SELECT u.a1, u.a2, 'payout.pending', u.a3, u.a4, 'pending', u.a5, 'waiting'
-		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::bytea[]) AS a3, unnest($4::bigint[]) AS a4,
-			unnest($5::bigint[]) AS a5 LIMIT $6::bigint) AS u`,
+		SELECT u.a1, u.a2, u.a3, u.a4, u.a5, 'pending', u.a6, 'waiting'
+		FROM (SELECT unnest($1::bytea[]) AS a1, unnest($2::bigint[]) AS a2, unnest($3::text[]) AS a3, unnest($4::bytea[]) AS a4,
+			unnest($5::bigint[]) AS a5, unnest($6::bigint[]) AS a6 LIMIT $7::bigint) AS u`,
 	Arrays: true})
 
 var selectPayouts = db.DefineByClient(1, db.SQL{Name: "payouts.select",
@@ -95,7 +96,7 @@ var selectOpenCasesOf = db.DefineByClient(1, db.SQL{Name: "payouts.selectOpenCas
 		LATERAL (SELECT opened_at FROM cases WHERE client_id = u.a1 AND subject_id = u.a2 AND kind = u.a3 AND closed_at IS NULL OFFSET 0) AS found`,
 	Arrays: true})
 
-// PayoutRow is a payout with what only the service needs to know of it.
+// PayoutRow is a payout, or a refund, with what only the service needs to know of it.
 type PayoutRow struct {
 	till.Payout
 
@@ -113,7 +114,8 @@ type PayoutRow struct {
 // cancelled before any send began, nothing can come after.
 func (p *PayoutRow) Subject() Subject {
 	return Subject{
-		Ref: Ref{p.ClientID, p.ID}, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
+		Ref: Ref{p.ClientID, p.ID}, Noun: p.Noun(), PaymentID: p.PaymentID, Road: p.Road, Reason: p.Reason,
+		IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
 		Method: p.Method, Country: p.Country, Amount: p.Amount, Fee: p.Fee, Phone: p.Phone, Reference: p.Reference, Document: p.Document,
 		Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
 		Status: string(p.Status), Final: p.Status.Final(),
@@ -153,8 +155,9 @@ func (tx *Tx) InsertPayouts(ctx context.Context, heads map[till.ID]*Head, rows [
 		p.PendingEvent = heads[p.ClientID].NextEvent()
 		args[i] = []any{p.ClientID[:], p.ID[:], key[:], sent, p.BodyHash[:], p.BodyVersion,
 			p.Method, db.OrNull(p.Country), p.Amount.Minor, p.Fee, p.Amount.Currency, p.Phone, db.OrNull(p.Reference), p.Document,
-			int64(p.CreatedAt), int64(p.UpdatedAt), int64(p.ExpiresAt), p.SendWindow.Microseconds(), p.Connection, p.Fingerprint, p.PendingEvent}
-		events[i] = []any{p.ClientID[:], p.PendingEvent, p.ID[:], int64(p.UpdatedAt), int64(p.CreatedAt.Add(p.SendWindow))}
+			int64(p.CreatedAt), int64(p.UpdatedAt), int64(p.ExpiresAt), p.SendWindow.Microseconds(), p.Connection, p.Fingerprint, p.PendingEvent,
+			db.BytesOrNull(paymentOf(p)), string(cmp.Or(p.Road, till.RoadTransfer)), db.OrNull(p.Reason)}
+		events[i] = []any{p.ClientID[:], p.PendingEvent, string(p.Noun()) + ".pending", p.ID[:], int64(p.UpdatedAt), int64(p.CreatedAt.Add(p.SendWindow))}
 		first[i] = steps[i].first()
 	}
 	if err := tx.db.Defer(insertPayouts, args); err != nil {
@@ -164,6 +167,14 @@ func (tx *Tx) InsertPayouts(ctx context.Context, heads map[till.ID]*Head, rows [
 		return err
 	}
 	return tx.db.Defer(insertPayoutEvents, events)
+}
+
+// paymentOf returns the id of the payment that a refund gives back, nil of a plain payout.
+func paymentOf(p *PayoutRow) []byte {
+	if p.IsRefund() {
+		return p.PaymentID[:]
+	}
+	return nil
 }
 
 func scanPayout(r db.Row, now till.Time) (*PayoutRow, error) {
@@ -179,7 +190,7 @@ func scanPayout(r db.Row, now till.Time) (*PayoutRow, error) {
 		db.Text(&p.ProviderReference), db.Text(&p.FailureReason), db.Text(&code), db.Text(&message), &retryable,
 		&p.CreatedAt, &p.UpdatedAt, &p.ExpiresAt, db.Duration(&p.SendWindow), &p.Connection, &p.Fingerprint, db.Bool(&p.Attention),
 		db.Int(&p.Resolution.LastCheckedAt), &p.Resolution.Attempts,
-		&p.PendingEvent, db.Int(&p.ProcessingEvent), db.Int(&p.FinalEvent), db.Int(&p.LateEvent),
+		&p.PendingEvent, db.Int(&p.ProcessingEvent), db.Int(&p.FinalEvent), db.Int(&p.LateEvent), db.ID(&p.PaymentID), &p.Road, db.Text(&p.Reason),
 		db.Int(&w.due), db.Int(&w.calls), db.Int(&w.checked), db.Int(&w.sends), db.Int(&w.acked), db.Int(&p.LateSuccessAt))
 	if err != nil {
 		return nil, err
@@ -212,11 +223,11 @@ func (tx *Tx) Payout(ctx context.Context, ref Ref) (*PayoutRow, error) {
 func (tx *Tx) Payouts(ctx context.Context, refs []Ref) (map[Ref]*PayoutRow, error) {
 	tx.Now() // the clock is read before the rows, which are scanned with it
 	out := make(map[Ref]*PayoutRow, len(refs))
-	return out, tx.db.SendAll(ctx, tx.readPayouts(sortedRefs(refs), out))
+	return out, tx.db.SendAll(ctx, tx.readPayouts(SortedRefs(refs), out))
 }
 
 func (tx *Tx) readPayouts(refs []Ref, out map[Ref]*PayoutRow) db.Statement {
-	return db.Statement{SQL: selectPayouts, Rows: refArgs(refs),
+	return db.Statement{SQL: selectPayouts, Rows: RefArgs(refs),
 		Scan: func(i int, r db.Row) error {
 			p, err := scanPayout(r, tx.Now())
 			if err != nil {
@@ -236,9 +247,10 @@ func (tx *Tx) PayoutByKey(ctx context.Context, client, key till.ID) (*PayoutRow,
 // PayoutsByKey returns the payouts that idempotency keys have made, each
 // under its client and key.
 func (tx *Tx) PayoutsByKey(ctx context.Context, keys []Ref) (map[Ref]*PayoutRow, error) {
-	keys = sortedRefs(keys)
+	tx.Now() // the clock is read before the rows, which are scanned with it
+	keys = SortedRefs(keys)
 	out := make(map[Ref]*PayoutRow)
-	err := tx.db.QueryEach(ctx, selectPayoutsByKey, refArgs(keys),
+	err := tx.db.QueryEach(ctx, selectPayoutsByKey, RefArgs(keys),
 		func(i int, r db.Row) (err error) { out[keys[i]], err = scanPayout(r, tx.Now()); return err })
 	return out, err
 }

@@ -11,6 +11,7 @@ import (
 	"till/internal/db"
 	"till/internal/db/postgres"
 	"till/store"
+	"till/store/proof"
 	"till/store/storetest"
 )
 
@@ -95,7 +96,7 @@ func TestAVerificationHasNoTimeout(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, _ store.Config, s, _ *store.Store) {
 		var timeout string
 		err := s.View(t.Context(), func(tx *store.Tx) error {
-			if err := tx.PreferIndexes(t.Context()); err != nil {
+			if err := proof.PreferIndexes(t.Context(), tx); err != nil {
 				return err
 			}
 			q := &db.SQL{Name: "test.timeout", Postgres: `SELECT current_setting('statement_timeout')`}

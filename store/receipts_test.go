@@ -7,6 +7,7 @@ import (
 	"till"
 	"till/engine"
 	"till/store"
+	"till/store/matching"
 	"till/store/storetest"
 )
 
@@ -72,7 +73,7 @@ func TestTheRecordOfReceiptsIsFilledFromWhatIsThere(t *testing.T) {
 			}
 			check("migrated")
 			err := s.View(t.Context(), func(tx *store.Tx) error {
-				cases, err := tx.CasesOf(t.Context(), engine.CaseReceiptReused, []store.Ref{of(first), of(own), of(second)})
+				cases, err := matching.CasesOf(t.Context(), tx, engine.CaseReceiptReused, []store.Ref{of(first), of(own), of(second)})
 				if len(cases) != 1 || cases[of(second)] == nil || cases[of(second)].ClosedAt != 0 {
 					t.Errorf("the cases are %v", cases)
 				}

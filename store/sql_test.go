@@ -16,6 +16,7 @@ import (
 	"till/internal/db"
 	"till/store"
 	_ "till/store/access" // the rooms' statements are sent, too
+	_ "till/store/checkouts"
 )
 
 var updateGolden = flag.Bool("update", false, "rewrite the statements in testdata")

@@ -10,7 +10,7 @@ import (
 	"till/internal/db"
 )
 
-const stepColumns = `client_id, subject_id, kind, lane, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
+const StepColumns = `client_id, subject_id, kind, lane, due_at, lease_until, lease_version, wake_seq, calls, checked_at,
 	sends, send_started_at, send_deadline, acked, absent, slow, late_from, late_reads, handle, mail, mailed_at, absent_at, restored, held_at, callback_at, last_callback_at, sent_seq, absent_seq, refusals`
 
 var insertStep = db.DefineByClient(1, db.SQL{Name: "steps.insert",
@@ -24,19 +24,19 @@ var insertStep = db.DefineByClient(1, db.SQL{Name: "steps.insert",
 	Arrays: true})
 
 var lockSteps = db.Define(db.SQL{Name: "steps.lock",
-	SQLite: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2`,
-	Postgres: `SELECT u.nth, ` + stepColumns + ` FROM steps,
+	SQLite: `SELECT ` + StepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2`,
+	Postgres: `SELECT u.nth, ` + StepColumns + ` FROM steps,
 		(SELECT unnest($1::bytea[]) AS a1, unnest($2::bytea[]) AS a2, unnest($3::bigint[]) AS nth LIMIT $4::bigint) AS u
 		WHERE client_id = ANY(ARRAY[u.a1]) AND subject_id = u.a2 FOR UPDATE OF steps`,
-	Citus: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2 FOR UPDATE`,
+	Citus: `SELECT ` + StepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2 FOR UPDATE`,
 	// The nodes do not have our settings for plans, so the order of the locks is said.
-	OneClient: `SELECT ($3::bigint[])[array_position($2::bytea[], subject_id)] AS nth, ` + stepColumns + ` FROM steps
+	OneClient: `SELECT ($3::bigint[])[array_position($2::bytea[], subject_id)] AS nth, ` + StepColumns + ` FROM steps
 		WHERE client_id = $1 AND subject_id = ANY($2::bytea[]) ORDER BY subject_id LIMIT $4::bigint FOR UPDATE`,
 	Client: 1,
 	Arrays: true})
 
 var selectStep = db.Define(db.SQL{Name: "steps.select",
-	SQLite: `SELECT ` + stepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2`})
+	SQLite: `SELECT ` + StepColumns + ` FROM steps WHERE client_id = $1 AND subject_id = $2`})
 
 var claimSteps = db.DefineByClient(8, db.SQL{Name: "steps.claim",
 	SQLite: `UPDATE steps SET lease_until = $1, lease_version = $2, sends = $3, send_started_at = $4, send_deadline = $5, absent = $6, sent_seq = $7
@@ -157,7 +157,7 @@ const (
 // find due steps; the action is decided when the step is claimed.
 func Lane(connection, operation string) string { return connection + " " + operation }
 
-func scanStep(r db.Row) (*Step, error) {
+func ScanStep(r db.Row) (*Step, error) {
 	s := &Step{}
 	err := r.Scan(db.ID(&s.ClientID), db.ID(&s.SubjectID), &s.Kind, &s.Lane, &s.DueAt, &s.LeaseUntil, &s.LeaseVersion, &s.WakeSeq,
 		&s.Calls, &s.CheckedAt, &s.Sends, &s.SendStartedAt, &s.SendDeadline, db.Bool(&s.Acked), &s.NotFoundReads, &s.BackoffSteps, &s.LateFrom, &s.LateReads,
@@ -174,8 +174,8 @@ func (s *Step) first() []any {
 
 // lockSteps locks and reads those of the named steps that exist.
 func (tx *Tx) lockSteps(refs []Ref, out map[Ref]*Step) db.Statement {
-	return db.Statement{SQL: lockSteps, Rows: refArgs(refs),
-		Scan: func(i int, r db.Row) (err error) { out[refs[i]], err = scanStep(r); return err }}
+	return db.Statement{SQL: lockSteps, Rows: RefArgs(refs),
+		Scan: func(i int, r db.Row) (err error) { out[refs[i]], err = ScanStep(r); return err }}
 }
 
 // LockSteps locks and returns those of the named steps that exist. It waits for those that are
@@ -183,14 +183,14 @@ func (tx *Tx) lockSteps(refs []Ref, out map[Ref]*Step) db.Statement {
 func (tx *Tx) LockSteps(ctx context.Context, refs []Ref) (map[Ref]*Step, error) {
 	out := make(map[Ref]*Step, len(refs))
 	var b db.Batch
-	b.Add(tx.lockSteps(sortedRefs(refs), out)) // in the order in which all take these locks
+	b.Add(tx.lockSteps(SortedRefs(refs), out)) // in the order in which all take these locks
 	return out, tx.db.Send(ctx, &b)
 }
 
 // Step returns one step without locking it, nil if there is none.
 func (tx *Tx) Step(ctx context.Context, ref Ref) (s *Step, err error) {
 	err = tx.db.Query(ctx, selectStep, []any{ref.Client[:], ref.ID[:]},
-		func(r db.Row) (err error) { s, err = scanStep(r); return err })
+		func(r db.Row) (err error) { s, err = ScanStep(r); return err })
 	return s, err
 }
 
@@ -239,10 +239,6 @@ func (tx *Tx) DeleteSteps(ctx context.Context, refs []Ref) error {
 	return tx.db.Defer(deleteSteps, args)
 }
 
-// Settled reports whether the step is a read of a row whose money has moved:
-// nothing is owed but an answer to a callback.
-func (s *Step) Settled() bool { return s.LateFrom.IsZero() && s.LateReads > 0 }
-
 // MinCallbackInterval is the shortest time between two checks that callbacks
 // cause. Many callbacks make one check a second for one payment. A check always
 // follows the last callback.
@@ -269,7 +265,7 @@ func (tx *Tx) WakeStep(ctx context.Context, ref Ref, body []byte, handle string,
 
 // ForgetCallbackBodies drops the callbacks that steps, locked in this transaction, keep.
 func (tx *Tx) ForgetCallbackBodies(ctx context.Context, refs []Ref) error {
-	return tx.db.Defer(forgetMail, refArgs(refs))
+	return tx.db.Defer(forgetMail, RefArgs(refs))
 }
 
 // InsertCallbackStep schedules a read of a row that had no step any more.
@@ -291,4 +287,16 @@ func (tx *Tx) SetAside(ctx context.Context, version int64, until till.Time, hand
 		return err
 	}
 	return tx.OpenCases(ctx, []*Case{c})
+}
+
+var hastenSteps = db.Define(db.SQL{Name: "restores.hastenSteps",
+	SQLite: `UPDATE steps SET due_at = $1 WHERE client_id = $2 AND subject_id = $3 AND due_at > $4`})
+
+// HastenSteps makes steps due now that wait for later.
+func (tx *Tx) HastenSteps(ctx context.Context, refs []Ref) error {
+	args := make([][]any, len(refs))
+	for i := range refs {
+		args[i] = []any{int64(tx.Now()), refs[i].Client[:], refs[i].ID[:], int64(tx.Now())}
+	}
+	return tx.db.Defer(hastenSteps, args)
 }

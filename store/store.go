@@ -38,7 +38,6 @@ var (
 	ErrDiskFull      = db.ErrDiskFull
 	ErrBusy          = db.ErrBusy
 	ErrConstraint    = db.ErrConstraint
-	ErrConflict      = db.ErrConflict
 )
 
 // Close closes the database after the write transactions have ended and their
@@ -184,9 +183,9 @@ func (s *Store) View(ctx context.Context, f func(tx *Tx) error) error {
 	return s.db.View(ctx, func(inner *db.Tx) error { return f(&Tx{db: inner, s: s}) })
 }
 
-// lockThenRead runs statements around one that locks rows, in the order of its
+// LockThenRead runs statements around one that locks rows, in the order of its
 // arguments. When it has the locks, it reads the clock.
-func (tx *Tx) lockThenRead(ctx context.Context, before []db.Statement, lock db.Statement, after ...db.Statement) error {
+func (tx *Tx) LockThenRead(ctx context.Context, before []db.Statement, lock db.Statement, after ...db.Statement) error {
 	var b db.Batch
 	b.Add(before...)
 	b.Add(lock)
@@ -227,7 +226,7 @@ func (e *EventRow) documents() int {
 	if e.Payment != nil {
 		n += len(e.Payment.Document)
 	}
-	if e.Kind.Subject() == string(till.SubjectPayout) {
+	if ofPayout(e.Kind) {
 		n += payoutWeight
 	}
 	return n

@@ -10,6 +10,8 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
+	"till/store/proof"
 	"till/store/storetest"
 )
 
@@ -86,7 +88,7 @@ func TestLockHeads(t *testing.T) {
 			t.Fatal("the error of f was lost")
 		}
 		err = s.View(t.Context(), func(tx *store.Tx) error {
-			h, err := tx.Head(t.Context(), a.ID)
+			h, err := proof.Head(t.Context(), tx, a.ID)
 			if h.LastEvent != 0 {
 				t.Errorf("a transaction that failed gave out event %d", h.LastEvent)
 			}
@@ -243,7 +245,7 @@ func TestManyBatchesAtOnceCreditOnce(t *testing.T) {
 func TestNothingIsSeenFromTheFuture(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		const rounds = 2000
-		token := &store.OperatorToken{Connection: "post", Name: "x"}
+		token := &admin.OperatorToken{Connection: "post", Name: "x"}
 		var writing sync.WaitGroup
 		defer writing.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -254,7 +256,7 @@ func TestNothingIsSeenFromTheFuture(t *testing.T) {
 				err := s.Update(t.Context(), func(tx *store.Tx) error {
 					r = *token // the function may run twice
 					r.LeaseUntil = tx.Now()
-					_, err := tx.SwapOperatorToken(t.Context(), &r)
+					_, err := admin.SwapOperatorToken(t.Context(), tx, &r)
 					return err
 				})
 				if err != nil {
@@ -266,7 +268,7 @@ func TestNothingIsSeenFromTheFuture(t *testing.T) {
 		})
 		for range rounds {
 			err := s.View(t.Context(), func(tx *store.Tx) error {
-				r, err := tx.OperatorToken(t.Context(), "post", "x")
+				r, err := admin.ReadOperatorToken(t.Context(), tx, "post", "x")
 				if err == nil && r.LeaseUntil > tx.Now() {
 					t.Errorf("it is %v, and what was written at %v is seen", tx.Now(), r.LeaseUntil)
 				}

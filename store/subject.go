@@ -10,6 +10,10 @@ import (
 // both. Fixed members are values; members that change are pointers into the row.
 type Subject struct {
 	Ref            Ref
+	Noun           till.Noun // what clients call it
+	PaymentID      till.ID   // of a refund: what it gives back
+	Road           till.Road // of a payout
+	Reason         string    // of a refund: the client's
 	IdempotencyKey string
 	BodyHash       [32]byte
 	BodyVersion    int
@@ -50,7 +54,7 @@ type Subject struct {
 // Subject returns what the payment has in common with a payout.
 func (p *PaymentRow) Subject() Subject {
 	return Subject{
-		Ref: Ref{p.ClientID, p.ID}, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
+		Ref: Ref{p.ClientID, p.ID}, Noun: till.NounPayment, IdempotencyKey: p.IdempotencyKey, BodyHash: p.BodyHash, BodyVersion: p.BodyVersion,
 		Method: p.Method, Country: p.Country, Amount: p.Amount, Fee: p.Fee, Phone: p.Phone, Reference: p.Reference, Document: p.Document,
 		Connection: p.Connection, Fingerprint: p.Fingerprint, CreatedAt: p.CreatedAt,
 		Status: string(p.Status), Final: p.Status.Final(), Settled: p.Credited(), Booked: p.Credited(), Reversible: p.Credited() && p.ReversedEvent == 0,

@@ -22,20 +22,21 @@ const (
 	SumIn       = "money_in"   // a method, b currency: collections, in time and late
 	SumBack     = "money_back" // a method, b currency: what operators took back out of wallets
 	SumOut      = "money_out"  // a method, b currency: payouts, in time and late
-	SumFee      = "fee"        // a method, b currency: fees of payments and payouts
+	SumRefunded = "refunded"   // a method, b currency: refunds, in time and late
+	SumFee      = "fee"        // a method, b currency: fees of payments, payouts and refunds
 	SumApproval = "approval"   // a method, b the slowest seconds of ApprovalBuckets; the sum is in milliseconds
 )
 
 // SumNouns lists what is added up.
-var SumNouns = []string{SumIn, SumBack, SumOut, SumFee, SumApproval}
+var SumNouns = []string{SumIn, SumBack, SumOut, SumRefunded, SumFee, SumApproval}
 
-const sumNouns = `('money_in', 'money_back', 'money_out', 'fee', 'approval')`
+const sumNouns = `('money_in', 'money_back', 'money_out', 'refunded', 'fee', 'approval')`
 
 // The installation's counters of test clients have nouns of their own: pretend money is
 // never added to real money.
 const testPrefix = "test "
 
-const houseNouns = `('payment', 'payout', 'money_in', 'money_back', 'money_out', 'fee', 'approval')`
+const houseNouns = `('payment', 'payout', 'refund', 'money_in', 'money_back', 'money_out', 'refunded', 'fee', 'approval')`
 
 // houseNoun returns the noun under which the installation counts what clients of a mode
 // have.
@@ -117,6 +118,8 @@ func sumOf(typ string) string {
 		return SumBack
 	case ledger.Payout, ledger.LatePayout:
 		return SumOut
+	case ledger.Refund, ledger.LateRefund:
+		return SumRefunded
 	case ledger.Fee:
 		return SumFee
 	}
@@ -160,7 +163,7 @@ func scanHourSum(r db.Row) (s HourSum, err error) {
 // ScopeSums is Sums of some nouns, of one client or of all of a mode.
 func (tx *Tx) ScopeSums(ctx context.Context, s Scope, nouns []string, from, to int64) (all []HourSum, err error) {
 	if s.Client.IsZero() {
-		return tx.HouseSums(ctx, s.Mode, nouns, from, to)
+		return tx.houseSums(ctx, s.Mode, nouns, from, to)
 	}
 	for _, noun := range nouns {
 		some, err := tx.Sums(ctx, s.Client, noun, from, to)
@@ -172,9 +175,9 @@ func (tx *Tx) ScopeSums(ctx context.Context, s Scope, nouns []string, from, to i
 	return all, nil
 }
 
-// HouseSums returns the hours from..to of some nouns over all clients of a mode.
+// houseSums returns the hours from..to of some nouns over all clients of a mode.
 // The same hour and pair may come twice.
-func (tx *Tx) HouseSums(ctx context.Context, mode till.Mode, nouns []string, from, to int64) ([]HourSum, error) {
+func (tx *Tx) houseSums(ctx context.Context, mode till.Mode, nouns []string, from, to int64) ([]HourSum, error) {
 	all, err := db.ReadAll(ctx, tx.db, selectHouseTallies, []any{string(mode), from, to}, scanHourSum)
 	if err != nil {
 		return nil, err

@@ -16,10 +16,11 @@ var insertFacts = db.DefineByClient(1, db.SQL{Name: "facts.insert",
 	Arrays: true})
 
 // TransactionFilter says which transactions are wanted. Zero fields do not
-// filter.
+// filter. PayoutID finds the lines of a refund, too.
 type TransactionFilter struct {
 	Type, Currency, Reference string
 	PaymentID, PayoutID       till.ID
+	RefundID                  till.ID
 	From, To                  till.Time // both inclusive
 
 	// Amount, in minor units of Currency, has no index: the caller bounds the range.
@@ -29,28 +30,29 @@ type TransactionFilter struct {
 const plainTransactionColumns = `p.id, p.wallet_id, p.sequence, p.type, p.direction, p.amount, p.currency, p.balance_after,
 	p.payment_id, p.payout_id, p.reference, p.provider_reference, p.created_at`
 
-const transactionColumns = plainTransactionColumns + `,
+const TransactionColumns = plainTransactionColumns + `,
 	coalesce((SELECT q.method FROM payments q WHERE q.client_id = p.client_id AND q.id = p.payment_id),
 		(SELECT o.method FROM payouts o WHERE o.client_id = p.client_id AND o.id = p.payout_id))` // never changes, and is not copied into the line
 
 func scanTransaction(r db.Row, client till.ID, t *ledger.Transaction) error {
 	*t = ledger.Transaction{ClientID: client}
-	return r.Scan(transactionDests(t)...)
+	return r.Scan(TransactionDests(t)...)
 }
 
-// transactionDests are where transactionColumns go.
-func transactionDests(t *ledger.Transaction) []any {
+// TransactionDests are where transactionColumns go.
+func TransactionDests(t *ledger.Transaction) []any {
 	return []any{db.ID(&t.ID), db.ID(&t.WalletID), &t.Sequence, &t.Type, &t.Direction, &t.Amount.Minor, &t.Amount.Currency,
 		&t.BalanceAfter, db.ID(&t.PaymentID), db.ID(&t.PayoutID), db.Text(&t.Reference), db.Text(&t.ProviderReference), &t.CreatedAt, db.Text(&t.Method)}
 }
 
 // list is the filter as a question.
 func (f *TransactionFilter) list(client till.ID, page Page) *list {
-	l := newList(false, counted{client: client, table: countTransactions, a: f.Type, b: f.Currency}, transactionColumns, f.From, f.To, page)
+	l := newList(false, counted{client: client, table: countTransactions, a: f.Type, b: f.Currency}, TransactionColumns, f.From, f.To, page)
 	l.fewColumns = "p.client_id, " + plainTransactionColumns
 	l.whereIndexed("p.reference = ", f.Reference != "", f.Reference)
 	l.whereIndexed("p.payment_id = ", !f.PaymentID.IsZero(), f.PaymentID.Bytes())
 	l.whereIndexed("p.payout_id = ", !f.PayoutID.IsZero(), f.PayoutID.Bytes())
+	l.whereIndexed("p.payment_id IS NOT NULL AND p.payout_id = ", !f.RefundID.IsZero(), f.RefundID.Bytes())
 	l.whereScanned("p.amount = ", f.Amount != 0, f.Amount)
 	return l
 }
@@ -82,7 +84,7 @@ func (tx *Tx) EachTransaction(ctx context.Context, client till.ID, f Transaction
 		start = lo
 	}
 	if !beyond.IsZero() {
-		start = neighbour(beyond, ascending)
+		start = Neighbour(beyond, ascending)
 	}
 	var t ledger.Transaction
 	err = tx.read(ctx, l, position{start: start, hour: -1}, limit, func(r db.Row) error {
@@ -95,8 +97,8 @@ func (tx *Tx) EachTransaction(ctx context.Context, client till.ID, f Transaction
 	return n, err
 }
 
-// neighbour returns the id next to another, above or below it.
-func neighbour(id till.ID, above bool) till.ID {
+// Neighbour returns the id next to another, above or below it.
+func Neighbour(id till.ID, above bool) till.ID {
 	for i := len(id) - 1; i >= 0; i-- {
 		if above {
 			if id[i]++; id[i] != 0 {

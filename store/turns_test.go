@@ -6,17 +6,18 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 )
 
 func TestATurnIsTakenByOneOfTwo(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
-		swap := func(row store.Turn) (won bool) {
-			update(t, s, func(tx *store.Tx) (err error) { won, err = tx.SwapTurn(t.Context(), &row); return err })
+		swap := func(row admin.Turn) (won bool) {
+			update(t, s, func(tx *store.Tx) (err error) { won, err = admin.SwapTurn(t.Context(), tx, &row); return err })
 			return won
 		}
-		row := store.Turn{Name: "gauges", LeaseUntil: 7, Owner: till.NewID(1)}
+		row := admin.Turn{Name: "gauges", LeaseUntil: 7, Owner: till.NewID(1)}
 		if !swap(row) || swap(row) {
 			t.Fatal("the first write is one instance's")
 		}
@@ -25,7 +26,7 @@ func TestATurnIsTakenByOneOfTwo(t *testing.T) {
 			t.Fatal("a version was used twice")
 		}
 		update(t, s, func(tx *store.Tx) error {
-			all, err := tx.Turns(t.Context())
+			all, err := admin.Turns(t.Context(), tx)
 			row.Version = 2
 			if len(all) != 1 || *all["gauges"] != row {
 				t.Errorf("got %+v, want %+v", all["gauges"], row)
@@ -40,11 +41,11 @@ func TestInstancesAreSeenAndForgotten(t *testing.T) {
 	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		pulse := func(id till.ID, version string) {
 			update(t, s, func(tx *store.Tx) error {
-				return tx.PulseInstance(t.Context(), &store.Instance{ID: id, Version: version, Role: "all", StartedAt: noon})
+				return admin.PulseInstance(t.Context(), tx, &admin.Instance{ID: id, Version: version, Role: "all", StartedAt: noon})
 			})
 		}
-		seen := func() (all []*store.Instance) {
-			update(t, s, func(tx *store.Tx) (err error) { all, err = tx.Instances(t.Context()); return err })
+		seen := func() (all []*admin.Instance) {
+			update(t, s, func(tx *store.Tx) (err error) { all, err = admin.Instances(t.Context(), tx); return err })
 			return all
 		}
 		a, b := till.NewID(noon), till.NewID(noon+1)
@@ -60,7 +61,7 @@ func TestInstancesAreSeenAndForgotten(t *testing.T) {
 		if all := seen(); len(all) != 1 || all[0].ID != b {
 			t.Errorf("an instance without a pulse for an hour is still there: %+v", all)
 		}
-		update(t, s, func(tx *store.Tx) error { return tx.DeleteInstance(t.Context(), b) })
+		update(t, s, func(tx *store.Tx) error { return admin.DeleteInstance(t.Context(), tx, b) })
 		if all := seen(); len(all) != 0 {
 			t.Errorf("an instance that stopped is still there: %+v", all)
 		}

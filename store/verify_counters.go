@@ -22,7 +22,7 @@ var selectCounters = db.Define(db.SQL{Name: "verify.selectCounters",
 		UNION ALL SELECT 1, hour, a, b, n FROM tallies WHERE client_id = $1 AND noun = $2`})
 
 // CountedTables lists what is counted.
-var CountedTables = []string{countPayments, countPayouts, countTransactions}
+var CountedTables = []string{countPayments, countPayouts, countRefunds, countTransactions}
 
 // CountKey names one counter of a client and noun.
 type CountKey struct {
@@ -36,27 +36,40 @@ func countTable(name string) (table, a, b string) {
 	switch name {
 	case countPayments:
 		return "payments", "method", "status"
-	case countPayouts:
+	case countPayouts, countRefunds:
 		return "payouts", "method", "status"
 	}
 	return "transactions", "type", "currency"
 }
 
+// countWhich is the condition that says which rows of its table are a noun's: payouts and
+// refunds share one.
+func countWhich(name string) string {
+	switch name {
+	case countPayouts:
+		return " AND payment_id IS NULL"
+	case countRefunds:
+		return " AND payment_id IS NOT NULL"
+	}
+	return ""
+}
+
 // defineCounted defines a statement for each noun that is counted.
-func defineCounted(name string, text func(table, a, b string) string) map[string]*db.SQL {
+func defineCounted(name string, text func(table, a, b, which string) string) map[string]*db.SQL {
 	out := map[string]*db.SQL{}
-	for _, table := range CountedTables {
-		out[table] = db.Define(db.SQL{Name: name + " " + table, SQLite: text(countTable(table))})
+	for _, noun := range CountedTables {
+		table, a, b := countTable(noun)
+		out[noun] = db.Define(db.SQL{Name: name + " " + noun, SQLite: text(table, a, b, countWhich(noun))})
 	}
 	return out
 }
 
-var selectFirstID = defineCounted("verify.selectFirstID", func(table, _, _ string) string {
-	return `SELECT id FROM ` + table + ` WHERE client_id = $1 AND id >= $2 ORDER BY id LIMIT 1`
+var selectFirstID = defineCounted("verify.selectFirstID", func(table, _, _, which string) string {
+	return `SELECT id FROM ` + table + ` WHERE client_id = $1` + which + ` AND id >= $2 ORDER BY id LIMIT 1`
 })
 
-var countByHour = defineCounted("verify.countByHour", func(table, a, b string) string {
-	return `SELECT created_at / $1, ` + a + `, ` + b + `, count(*) FROM ` + table + ` WHERE client_id = $2 AND id BETWEEN $3 AND $4 GROUP BY 1, 2, 3`
+var countByHour = defineCounted("verify.countByHour", func(table, a, b, which string) string {
+	return `SELECT created_at / $1, ` + a + `, ` + b + `, count(*) FROM ` + table + ` WHERE client_id = $2` + which + ` AND id BETWEEN $3 AND $4 GROUP BY 1, 2, 3`
 })
 
 // NextCountedDay returns the next day, beyond after, that has rows of a noun

@@ -164,7 +164,7 @@ func (tx *Tx) Wallet(ctx context.Context, client till.ID, currency string) (*led
 // WalletsOf returns all wallets of some clients.
 func (tx *Tx) WalletsOf(ctx context.Context, clients []till.ID) ([]*ledger.Wallet, error) {
 	var out []*ledger.Wallet
-	err := tx.db.QueryEach(ctx, selectWalletsOf, idArgs(sortedIDs(clients)), func(_ int, r db.Row) error {
+	err := tx.db.QueryEach(ctx, selectWalletsOf, IDArgs(SortedIDs(clients)), func(_ int, r db.Row) error {
 		w, err := scanWallet(r)
 		out = append(out, w)
 		return err

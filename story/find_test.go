@@ -11,6 +11,7 @@ import (
 	"till/collect"
 	"till/ledger"
 	"till/store"
+	"till/store/lookup"
 	"till/store/storetest"
 	"till/story"
 	"till/upkeep"
@@ -86,7 +87,7 @@ func TestFind(t *testing.T) {
 // findWorld is two clients with payments.
 type findWorld struct {
 	store *store.Store
-	key   store.PhoneKey
+	key   lookup.PhoneKey
 	a, b  *till.Client
 	pays  *collect.Collector
 	t     *testing.T
@@ -98,7 +99,7 @@ func newFindWorld(t *testing.T, e storetest.Engine) *findWorld {
 	w.pays = storetest.NewCollector(t, w.store)
 	w.a, w.b = storetest.NewClient(t, w.store, till.Test), storetest.NewClient(t, w.store, till.Test)
 	var err error
-	if w.key, err = store.NewPhoneKey([]byte("a secret for tests only")); err != nil {
+	if w.key, err = lookup.NewPhoneKey([]byte("a secret for tests only")); err != nil {
 		t.Fatal(err)
 	}
 	return w

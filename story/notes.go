@@ -11,6 +11,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/auditlog"
 )
 
 // Limits of notes.
@@ -38,7 +39,7 @@ func CleanNote(text string) (string, error) {
 // must not be there. It returns CodePaymentNotFound or CodePayoutNotFound,
 // CodeKeyReused if the id is another note's, and CodeValidationFailed if the text
 // is not one, or if there are MaxNotes.
-func AddNote(ctx context.Context, s *store.Store, kind till.SubjectKind, n store.Note) error {
+func AddNote(ctx context.Context, s *store.Store, kind till.SubjectKind, n auditlog.Note) error {
 	text, err := CleanNote(n.Text)
 	if err != nil {
 		return err
@@ -48,7 +49,7 @@ func AddNote(ctx context.Context, s *store.Store, kind till.SubjectKind, n store
 	return err
 }
 
-func addNote(ctx context.Context, tx *store.Tx, kind till.SubjectKind, n *store.Note) error {
+func addNote(ctx context.Context, tx *store.Tx, kind till.SubjectKind, n *auditlog.Note) error {
 	heads, err := tx.LockHeads(ctx, []till.ID{n.Ref.Client})
 	if err != nil {
 		return err
@@ -61,11 +62,11 @@ func addNote(ctx context.Context, tx *store.Tx, kind till.SubjectKind, n *store.
 	if err != nil {
 		return err
 	}
-	notes, err := tx.Notes(ctx, n.Ref, MaxNotes)
+	notes, err := auditlog.Notes(ctx, tx, n.Ref, MaxNotes)
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(notes, func(o *store.Note) bool { return o.ID == n.ID }); i >= 0 {
+	if i := slices.IndexFunc(notes, func(o *auditlog.Note) bool { return o.ID == n.ID }); i >= 0 {
 		if notes[i].Text != n.Text || !till.SameActor(notes[i].Actor, n.Actor) {
 			return till.Errorf(till.CodeKeyReused, "the id %s is another note's", n.ID)
 		}
@@ -76,7 +77,7 @@ func addNote(ctx context.Context, tx *store.Tx, kind till.SubjectKind, n *store.
 	}
 	head := heads[n.Ref.Client]
 	n.CreatedAt = head.NextTime()
-	if err := tx.InsertNote(ctx, n); err != nil {
+	if err := auditlog.InsertNote(ctx, tx, n); err != nil {
 		return err
 	}
 	digest := sha256.Sum256([]byte(n.Text))

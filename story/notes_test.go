@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/auditlog"
 	"till/store/storetest"
 	"till/story"
 )
@@ -41,8 +42,8 @@ func TestANoteIsWrittenOnceAndAudited(t *testing.T) {
 		c := storetest.NewCollector(t, s)
 		p := storetest.NewPayment(t, c, client, storetest.Body{})
 		ref := store.Ref{Client: client.ID, ID: p.ID}
-		note := store.Note{Ref: ref, ID: till.NewID(s.Now()), Actor: "person:Anne Ndala", Text: "paid twice, calls 242061234567 back"}
-		add := func(n store.Note) till.Code {
+		note := auditlog.Note{Ref: ref, ID: till.NewID(s.Now()), Actor: "person:Anne Ndala", Text: "paid twice, calls 242061234567 back"}
+		add := func(n auditlog.Note) till.Code {
 			return till.ErrorCode(story.AddNote(t.Context(), s, till.SubjectPayment, n))
 		}
 		for range 2 {
@@ -54,7 +55,7 @@ func TestANoteIsWrittenOnceAndAudited(t *testing.T) {
 		changed.Text = "something else"
 		foreign.Ref.Client = other.ID
 		strange.ID, strange.Text = till.NewID(s.Now()), ""
-		for want, n := range map[till.Code]store.Note{till.CodeKeyReused: changed, till.CodePaymentNotFound: foreign, till.CodeValidationFailed: strange} {
+		for want, n := range map[till.Code]auditlog.Note{till.CodeKeyReused: changed, till.CodePaymentNotFound: foreign, till.CodeValidationFailed: strange} {
 			if code := add(n); code != want {
 				t.Errorf("%+v: %q, want %q", n, code, want)
 			}
@@ -78,7 +79,7 @@ func TestANoteIsWrittenOnceAndAudited(t *testing.T) {
 			if !found {
 				t.Errorf("the timeline has no note: %+v", moments)
 			}
-			acts, err := tx.ActsOn(t.Context(), ref, 10)
+			acts, err := auditlog.ActsOn(t.Context(), tx, ref, 10)
 			want := sha256.Sum256([]byte(note.Text))
 			if len(acts) != 1 || acts[0].Action != story.ActNote || string(acts[0].Evidence) != string(want[:]) || strings.Contains(acts[0].Detail, "242061234567") {
 				t.Errorf("the audit log has %+v", acts)

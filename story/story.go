@@ -10,6 +10,8 @@ import (
 	"till/books"
 	"till/ledger"
 	"till/store"
+	"till/store/admin"
+	"till/store/auditlog"
 )
 
 // maxActs is how many acts of people a story shows, the newest.
@@ -32,11 +34,14 @@ type Story struct {
 	Cases    []*store.Case         // open and closed
 	Acts     []*store.AuditRow     // of people and keys, oldest first
 	Decided  []*store.AuditRow     // by the engine about its money, oldest first
-	Notes    []*store.Note         // oldest first
+	Notes    []*auditlog.Note      // oldest first
 	Calls    store.Callbacks       // by the operator
-	Breaker  *store.Breaker        // of the connection
+	Breaker  *admin.Breaker        // of the connection
 	Aside    till.Money            // in suspense; zero: nothing
 	Owed     []store.Owing
+
+	Sums    till.RefundSums // of a payment whose money came
+	Refunds []*Refund       // of a payment: the shownRefunds newest, the newest first
 
 	LateAt, ReversedAt till.Time
 	Now                till.Time
@@ -48,6 +53,9 @@ type Story struct {
 func ReadStory(ctx context.Context, tx *store.Tx, kind till.SubjectKind, ref store.Ref) (*Story, error) {
 	s := &Story{Kind: kind, Now: tx.Now()}
 	if err := s.readSubject(ctx, tx, ref); err != nil {
+		return nil, err
+	}
+	if err := s.readRefunds(ctx, tx, ref); err != nil {
 		return nil, err
 	}
 	filter := store.TransactionFilter{PaymentID: ref.ID}
@@ -68,18 +76,18 @@ func ReadStory(ctx context.Context, tx *store.Tx, kind till.SubjectKind, ref sto
 	if s.Cases, err = tx.Cases(ctx, store.CaseFilter{Client: ref.Client, Subject: ref.ID, All: true, Limit: books.MaxCases}); err != nil {
 		return nil, err
 	}
-	if s.Acts, err = tx.ActsOn(ctx, ref, maxActs); err != nil {
+	if s.Acts, err = auditlog.ActsOn(ctx, tx, ref, maxActs); err != nil {
 		return nil, err
 	}
 	slices.Reverse(s.Acts)
 	// Few have notes: the acts say whether to read them.
 	if len(s.Acts) == maxActs || slices.ContainsFunc(s.Acts, isNote) {
-		if s.Notes, err = tx.Notes(ctx, ref, MaxNotes); err != nil {
+		if s.Notes, err = auditlog.Notes(ctx, tx, ref, MaxNotes); err != nil {
 			return nil, err
 		}
 		s.Acts = slices.DeleteFunc(s.Acts, isNote) // the notes themselves are shown
 	}
-	if s.Decided, err = tx.DecisionsAt(ctx, ref, s.decisive(), decisionSpan); err != nil {
+	if s.Decided, err = auditlog.DecisionsAt(ctx, tx, ref, s.decisive(), decisionSpan); err != nil {
 		return nil, err
 	}
 	return s, s.readOpen(ctx, tx, ref)
@@ -97,7 +105,7 @@ func (s *Story) decisive() (out []till.Time) {
 	var all []till.Time
 	for _, e := range s.Events {
 		switch e.Kind {
-		case till.PaymentPending, till.PayoutEventPending, till.PaymentProcessing, till.PayoutEventProcessing:
+		case till.PaymentPending, till.PayoutEventPending, till.RefundPending, till.PaymentProcessing, till.PayoutEventProcessing, till.RefundProcessing:
 		default:
 			all = append(all, e.CreatedAt)
 		}
@@ -125,7 +133,7 @@ func (s *Story) readSubject(ctx context.Context, tx *store.Tx, ref store.Ref) (e
 		}
 		p := s.Payout
 		s.Subject, s.LateAt = p.Subject(), p.LateSuccessAt
-		sequences = []int64{p.PendingEvent, p.ProcessingEvent, p.FinalEvent, p.LateEvent}
+		sequences = eventsOf(p)
 	} else {
 		if s.Payment, err = tx.Payment(ctx, ref); err != nil {
 			return err
@@ -134,10 +142,17 @@ func (s *Story) readSubject(ctx context.Context, tx *store.Tx, ref store.Ref) (e
 		s.Subject, s.LateAt, s.ReversedAt = p.Subject(), p.LateSuccessAt, p.ReversedAt
 		sequences = []int64{p.PendingEvent, p.ProcessingEvent, p.FinalEvent, p.LateEvent, p.ReversedEvent, p.UpdatedEvent}
 	}
-	sequences = slices.DeleteFunc(sequences, func(n int64) bool { return n == 0 })
+	sequences = slices.DeleteFunc(sequences, isZero)
 	s.Events, err = tx.EventBodiesAt(ctx, ref.Client, sequences)
 	return err
 }
+
+// eventsOf returns the numbers of a payout's events.
+func eventsOf(p *store.PayoutRow) []int64 {
+	return slices.DeleteFunc([]int64{p.PendingEvent, p.ProcessingEvent, p.FinalEvent, p.LateEvent}, isZero)
+}
+
+func isZero(n int64) bool { return n == 0 }
 
 // readOpen reads what only an open, suspended or reversed subject has.
 func (s *Story) readOpen(ctx context.Context, tx *store.Tx, ref store.Ref) (err error) {
@@ -151,7 +166,7 @@ func (s *Story) readOpen(ctx context.Context, tx *store.Tx, ref store.Ref) (err 
 		s.Calls = s.Calls.Plus(s.Step.Callbacks())
 	}
 	if !s.Subject.Final {
-		breakers, err := tx.Breakers(ctx)
+		breakers, err := admin.Breakers(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -179,7 +194,7 @@ func (s *Story) OpenCases() []*store.Case {
 // takes, 0 if that is not known.
 func (s *Story) Why(rate int) Why {
 	in := &Situation{Kind: s.Kind, Subject: s.Subject, Step: s.Step, Breaker: s.Breaker, Rate: rate, Cases: s.OpenCases(), Suspended: s.Aside,
-		LateAt: s.LateAt, ReversedAt: s.ReversedAt, Now: s.Now}
+		LateAt: s.LateAt, ReversedAt: s.ReversedAt, Now: s.Now, Sums: s.Sums, Refund: s.openOrLast(), BackAt: s.backAt()}
 	if n := len(s.Attempts); n > 0 {
 		in.Last = s.Attempts[n-1]
 	}
@@ -243,13 +258,17 @@ type Moment struct {
 	Line    *ledger.Transaction
 	Case    *store.Case
 	Audit   *store.AuditRow
-	Note    *store.Note
+	Note    *auditlog.Note
+
+	// Refund is the one of the payment that the event or the call is of; nil: it is the
+	// subject's own.
+	Refund *Refund
 }
 
 // rank sorts what has one time: the cause before what follows from it. Creation
 // comes first of all: it may share its time with the first send.
 func (m *Moment) rank() int {
-	if m.Event != nil && (m.Event.Kind == till.PaymentPending || m.Event.Kind == till.PayoutEventPending) {
+	if m.Event != nil && (m.Event.Kind == till.PaymentPending || m.Event.Kind == till.PayoutEventPending || m.Event.Kind == till.RefundPending) {
 		return 0
 	}
 	return order[m.Kind]
@@ -270,6 +289,9 @@ func (s *Story) Timeline() []Moment {
 	for _, a := range s.Attempts {
 		out = append(out, momentOf(a))
 	}
+	for _, r := range s.Refunds {
+		out = append(out, r.moments()...)
+	}
 	for _, c := range s.Cases {
 		out = append(out, Moment{At: c.OpenedAt, Kind: MomentOpened, Group: AboutPeople, Case: c})
 		if !c.ClosedAt.IsZero() {
@@ -285,19 +307,20 @@ func (s *Story) Timeline() []Moment {
 	if s.Calls.Count > 0 {
 		out = append(out, Moment{At: s.Calls.First, Kind: MomentCallback, Group: AboutOperator})
 	}
-	SortMoments(out)
+	sortMoments(out)
 	return append(out, s.nextMoments()...)
 }
 
-// releaseAct is the row of a payout that failed: its event says that the reserve is released.
-const releaseAct = "payout.release"
+// releases reports whether an act is the row of a payout or refund that failed: its event says
+// that the reserve is released.
+func releases(action string) bool { return action == "payout.release" || action == "refund.release" }
 
 // decisions gives the audit rows of what the engine decided to the lines and events that
 // show it, and returns moments for the others: money that was put aside, or is owed.
 func (s *Story) decisions(shown []Moment) (rest []Moment) {
 	for _, d := range s.Decided {
 		i := slices.IndexFunc(shown, func(m Moment) bool {
-			return m.At == d.At && m.Audit == nil && (m.Line != nil && m.Line.Type == d.Action || m.Event != nil && d.Action == releaseAct)
+			return m.At == d.At && m.Audit == nil && (m.Line != nil && m.Line.Type == d.Action || m.Event != nil && releases(d.Action))
 		})
 		if i >= 0 {
 			shown[i].Audit = d
@@ -308,8 +331,8 @@ func (s *Story) decisions(shown []Moment) (rest []Moment) {
 	return rest
 }
 
-// SortMoments sorts what has happened.
-func SortMoments(moments []Moment) {
+// sortMoments sorts what has happened.
+func sortMoments(moments []Moment) {
 	slices.SortStableFunc(moments, func(a, b Moment) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.rank(), b.rank()))
 	})
@@ -326,6 +349,19 @@ func momentOf(a *store.Attempt) Moment {
 	return m
 }
 
+// moments returns what happened to a refund. Its lines are among the payment's.
+func (r *Refund) moments() (out []Moment) {
+	for _, e := range r.Events {
+		out = append(out, Moment{At: e.CreatedAt, Kind: MomentEvent, Group: AboutAll, Event: e, Refund: r})
+	}
+	for _, a := range r.Attempts {
+		m := momentOf(a)
+		m.Refund = r
+		out = append(out, m)
+	}
+	return out
+}
+
 // nextMoments returns what has not happened yet.
 func (s *Story) nextMoments() []Moment {
 	if s.Step == nil || s.Subject.Final {
@@ -339,6 +375,6 @@ func (s *Story) nextMoments() []Moment {
 	if s.Kind == till.SubjectPayment && s.Now < s.Subject.ExpiresAt {
 		out = append(out, Moment{At: s.Subject.ExpiresAt, Kind: MomentEnd, Group: AboutOperator, Next: true})
 	}
-	SortMoments(out)
+	sortMoments(out)
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"till/books"
 	"till/provider"
 	"till/store"
+	"till/store/auditlog"
 	"till/store/storetest"
 	"till/story"
 )
@@ -109,11 +110,11 @@ func TestDecisionsAreFoundAtTheirMoments(t *testing.T) {
 		}
 		var rows []*store.AuditRow
 		err := s.View(t.Context(), func(tx *store.Tx) (err error) {
-			rows, err = tx.Audit(t.Context(), client.ID, 0, 1000)
+			rows, err = auditlog.Read(t.Context(), tx, client.ID, 0, 1000)
 			for _, ref := range all {
 				i := slices.IndexFunc(rows, func(a *store.AuditRow) bool { return a.SubjectID == ref.ID && a.Actor == "engine" })
 				for before, want := range map[till.Time]int{0: 1, 1: 0} {
-					got, err := tx.DecisionsAt(t.Context(), ref, []till.Time{rows[i].At + before}, 0)
+					got, err := auditlog.DecisionsAt(t.Context(), tx, ref, []till.Time{rows[i].At + before}, 0)
 					if err != nil || len(got) != want {
 						t.Errorf("row %d, %d µs after it: %d rows, %v", rows[i].Sequence, before, len(got), err)
 					}
@@ -126,7 +127,7 @@ func TestDecisionsAreFoundAtTheirMoments(t *testing.T) {
 		}
 		var none []*store.AuditRow
 		err = s.View(t.Context(), func(tx *store.Tx) (err error) {
-			none, err = tx.DecisionsAt(t.Context(), store.Ref{Client: till.NewID(1), ID: all[0].ID}, []till.Time{1, rows[0].At}, 1<<40)
+			none, err = auditlog.DecisionsAt(t.Context(), tx, store.Ref{Client: till.NewID(1), ID: all[0].ID}, []till.Time{1, rows[0].At}, 1<<40)
 			return err
 		})
 		if err != nil || len(none) > 0 {

@@ -8,6 +8,7 @@ import (
 	"till/engine"
 	"till/ledger"
 	"till/store"
+	"till/store/admin"
 )
 
 // WhyCode names what is going on with a payment or payout. The console has a
@@ -33,6 +34,12 @@ const (
 	WhyLate          WhyCode = "late"     // the money came after the end
 	WhyReversed      WhyCode = "reversed" // the operator took the money back
 
+	WhyRefunding      WhyCode = "refunding"       // of a paid payment: money is on the way back
+	WhyRefunded       WhyCode = "refunded"        // all of it went back
+	WhyRefundedPart   WhyCode = "refunded_part"   // a part of it went back
+	WhyRefundUnknown  WhyCode = "refund_unknown"  // it may have gone back
+	WhyRefundReversed WhyCode = "refund_reversed" // the operator took the money back, and it went back, too
+
 	WhyPayoutUnsent    WhyCode = "payout_unsent"    // reserved, not sent yet
 	WhyPayoutUnknown   WhyCode = "payout_unknown"   // it may have been paid
 	WhyPayoutPaid      WhyCode = "payout_paid"      // the recipient has it
@@ -44,6 +51,7 @@ const (
 // WhyCodes lists every code.
 var WhyCodes = []WhyCode{WhyUnsentStopped, WhyUnsentTurn, WhyUnsent, WhyHeld, WhyUnsure, WhyWaiting, WhyOver, WhyAttention, WhyMismatch,
 	WhyPaid, WhyPaidFree, WhyFailed, WhyFailedUnsent, WhyExpired, WhyLate, WhyReversed,
+	WhyRefunding, WhyRefunded, WhyRefundedPart, WhyRefundUnknown, WhyRefundReversed,
 	WhyPayoutUnsent, WhyPayoutUnknown, WhyPayoutPaid, WhyPayoutFailed, WhyPayoutCancelled, WhyPayoutLate}
 
 // Party is who is next.
@@ -67,7 +75,7 @@ type Situation struct {
 	Subject store.Subject
 	Step    *store.Step    // nil: none is scheduled
 	Last    *store.Attempt // the newest call; nil: none was made
-	Breaker *store.Breaker // of the connection; nil: nothing is known against it
+	Breaker *admin.Breaker // of the connection; nil: nothing is known against it
 	Rate    int            // sends a second that the connection takes; 0: no limit
 	Cases   []*store.Case  // open ones
 
@@ -77,6 +85,9 @@ type Situation struct {
 	ReversedAt till.Time
 	Debited    till.Money // of a reversal: what the wallet gave
 	Owed       till.Money // of a reversal: what it could not give
+	Sums       till.RefundSums
+	Refund     *Refund   // of a payment: the one that is open, or else the newest
+	BackAt     till.Time // when money of it last went back to the customer
 	Now        till.Time
 }
 
@@ -125,6 +136,7 @@ func (s *Situation) explainEnded(w *Why) {
 	p := &s.Subject
 	w.At = *p.UpdatedAt
 	switch {
+	case s.explainRefunds(w):
 	case !s.ReversedAt.IsZero():
 		w.Code, w.At, w.Amount, w.Other = WhyReversed, s.ReversedAt, s.Debited, s.Owed
 	case !s.LateAt.IsZero():
@@ -177,7 +189,7 @@ func (s *Situation) explainUnsent(w *Why) {
 	switch {
 	case s.Step.HeldAt != 0:
 		w.Code, w.At = WhyHeld, s.Step.HeldAt
-	case s.Breaker != nil && s.Breaker.State != store.Passing:
+	case s.Breaker != nil && s.Breaker.State != admin.Passing:
 		w.Code, w.Next, w.At, w.Then = WhyUnsentStopped, Operator, s.Breaker.ChangedAt, s.Breaker.RetryAt
 	case s.Rate > 0:
 		w.Code, w.Rate = WhyUnsentTurn, s.Rate

@@ -8,6 +8,7 @@ import (
 	"till"
 	"till/engine"
 	"till/store"
+	"till/store/admin"
 	"till/story"
 )
 
@@ -24,6 +25,12 @@ func TestExplain(t *testing.T) {
 		}
 		return p
 	}
+	sums := func(refunding, refunded, late int64) till.RefundSums {
+		return till.RefundSums{Amount: 5000, Refunding: refunding, Refunded: refunded, Late: late}
+	}
+	refund := func(status till.PayoutStatus, state till.ResolutionState, attention bool) *story.Refund {
+		return &story.Refund{PayoutRow: &store.PayoutRow{Attention: attention, Payout: till.Payout{PaymentID: till.ID{1}, Status: status, Amount: xaf(3000), CreatedAt: at(-20), Resolution: till.Resolution{State: state}}}}
+	}
 	sent := &store.Step{Sends: 1, SendStartedAt: at(-59), DueAt: at(15)}
 	unsent := &store.Step{DueAt: at(1)}
 	overdue := []*store.Case{{Kind: engine.CaseOverdue, OpenedAt: at(-10)}}
@@ -31,11 +38,11 @@ func TestExplain(t *testing.T) {
 		in   story.Situation
 		want story.Why
 	}{
-		"stopped": {story.Situation{Subject: payment(till.Pending, nil).Subject(), Step: unsent, Breaker: &store.Breaker{State: store.Stopped, ChangedAt: at(-20), RetryAt: at(40)}},
+		"stopped": {story.Situation{Subject: payment(till.Pending, nil).Subject(), Step: unsent, Breaker: &admin.Breaker{State: admin.Stopped, ChangedAt: at(-20), RetryAt: at(40)}},
 			story.Why{Code: story.WhyUnsentStopped, Next: story.Operator, At: at(-20), Then: at(40), Until: at(240), NextAsk: at(1)}},
 		"its turn": {story.Situation{Subject: payment(till.Pending, nil).Subject(), Step: unsent, Rate: 5},
 			story.Why{Code: story.WhyUnsentTurn, Next: story.Us, Rate: 5, Until: at(240), NextAsk: at(1)}},
-		"not yet": {story.Situation{Subject: payment(till.Pending, nil).Subject(), Step: unsent, Breaker: &store.Breaker{State: store.Passing}},
+		"not yet": {story.Situation{Subject: payment(till.Pending, nil).Subject(), Step: unsent, Breaker: &admin.Breaker{State: admin.Passing}},
 			story.Why{Code: story.WhyUnsent, Next: story.Us, Until: at(240), NextAsk: at(1)}},
 		"held": {story.Situation{Subject: payment(till.Pending, nil).Subject(), Step: &store.Step{HeldAt: at(-5), DueAt: at(1)}},
 			story.Why{Code: story.WhyHeld, Next: story.Us, At: at(-5), Until: at(240), NextAsk: at(1)}},
@@ -58,6 +65,20 @@ func TestExplain(t *testing.T) {
 		"expired":  {story.Situation{Subject: payment(till.Expired, nil).Subject()}, story.Why{Code: story.WhyExpired, At: at(-30)}},
 		"late":     {story.Situation{Subject: payment(till.Expired, func(p *store.PaymentRow) { p.LateEvent = 9 }).Subject(), LateAt: at(-2)}, story.Why{Code: story.WhyLate, At: at(-2)}},
 		"reversed": {story.Situation{Subject: payment(till.Success, func(p *store.PaymentRow) { p.ReversedEvent = 9 }).Subject(), ReversedAt: at(-2), Debited: xaf(3000), Owed: xaf(2000)}, story.Why{Code: story.WhyReversed, At: at(-2), Amount: xaf(3000), Other: xaf(2000)}},
+		"refunding": {story.Situation{Subject: payment(till.Success, nil).Subject(), Sums: sums(3000, 0, 0), Refund: refund(till.PayoutProcessing, till.Waiting, false)},
+			story.Why{Code: story.WhyRefunding, Next: story.Operator, At: at(-20), Amount: xaf(3000)}},
+		"refund unknown": {story.Situation{Subject: payment(till.Success, nil).Subject(), Sums: sums(3000, 0, 0), Refund: refund(till.PayoutProcessing, till.Querying, false)},
+			story.Why{Code: story.WhyRefundUnknown, Next: story.Operator, At: at(-20), Amount: xaf(3000)}},
+		"refund to examine": {story.Situation{Subject: payment(till.Success, nil).Subject(), Sums: sums(3000, 1000, 0), Refund: refund(till.PayoutProcessing, till.NeedsAttention, true)},
+			story.Why{Code: story.WhyRefundUnknown, Next: story.Us, At: at(-20), Amount: xaf(3000)}},
+		"refunded in part": {story.Situation{Subject: payment(till.Success, nil).Subject(), Sums: sums(0, 1000, 500), Refund: refund(till.PayoutSuccess, till.Waiting, false), BackAt: at(-4)},
+			story.Why{Code: story.WhyRefundedPart, At: at(-4), Amount: xaf(1500), Other: xaf(3500)}},
+		"refunded": {story.Situation{Subject: payment(till.Success, nil).Subject(), Sums: sums(0, 5000, 0), Refund: refund(till.PayoutSuccess, till.Waiting, false), BackAt: at(-4)},
+			story.Why{Code: story.WhyRefunded, At: at(-4), Amount: xaf(5000)}},
+		"a refund that failed": {story.Situation{Subject: payment(till.Success, nil).Subject(), Sums: sums(0, 0, 0), Refund: refund(till.PayoutFailed, till.Waiting, false)},
+			story.Why{Code: story.WhyPaid, At: at(-30), Amount: xaf(4925), Other: xaf(75)}},
+		"refunded and reversed": {story.Situation{Subject: payment(till.Success, func(p *store.PaymentRow) { p.ReversedEvent = 9 }).Subject(), ReversedAt: at(-2), Sums: sums(1000, 2000, 0), Refund: refund(till.PayoutProcessing, till.Waiting, false)},
+			story.Why{Code: story.WhyRefundReversed, Next: story.Us, At: at(-2), Amount: xaf(3000)}},
 	} {
 		c.in.Kind, c.in.Now = till.SubjectPayment, now
 		c.want.Operator, c.want.Status = "mtn-congo", c.in.Subject.Status
@@ -88,7 +109,7 @@ func TestExplainPayouts(t *testing.T) {
 		"unsent":        {story.Situation{Subject: row(till.PayoutPending), Step: &store.Step{DueAt: now}}, story.WhyPayoutUnsent, story.Us},
 		"unsent budget": {story.Situation{Subject: row(till.PayoutPending), Step: &store.Step{DueAt: now}, Rate: 3}, story.WhyPayoutUnsent, story.Us},
 		"held":          {story.Situation{Subject: row(till.PayoutPending), Step: &store.Step{DueAt: now, HeldAt: now - 9}}, story.WhyHeld, story.Us},
-		"stopped":       {story.Situation{Subject: row(till.PayoutPending), Step: &store.Step{}, Breaker: &store.Breaker{State: store.Stopped}}, story.WhyUnsentStopped, story.Operator},
+		"stopped":       {story.Situation{Subject: row(till.PayoutPending), Step: &store.Step{}, Breaker: &admin.Breaker{State: admin.Stopped}}, story.WhyUnsentStopped, story.Operator},
 		"unknown":       {story.Situation{Subject: row(till.PayoutPending), Step: sent}, story.WhyPayoutUnknown, story.Operator},
 		"processing":    {story.Situation{Subject: row(till.PayoutProcessing), Step: sent}, story.WhyPayoutUnknown, story.Operator},
 		"case":          {story.Situation{Subject: row(till.PayoutProcessing), Step: sent, Cases: []*store.Case{{Kind: engine.CaseOverdue}}}, story.WhyPayoutUnknown, story.Us},

@@ -13,6 +13,7 @@ import (
 	"till/internal/seal"
 	"till/provider"
 	"till/store"
+	"till/store/admin"
 )
 
 // SealLabel separates this key from every other key of the installation's secret.
@@ -227,11 +228,11 @@ func (c *Cache) obtain(ctx context.Context, at key, stale string, fetch fetcher,
 
 // read returns a valid token from the database. If there is none, it returns the row with
 // the lease taken; if another instance has the lease, neither.
-func (c *Cache) read(ctx context.Context, at key, stale string) (g fetched, row *store.OperatorToken, err error) {
+func (c *Cache) read(ctx context.Context, at key, stale string) (g fetched, row *admin.OperatorToken, err error) {
 	asked := time.Now()
 	err = c.store.View(ctx, func(tx *store.Tx) error {
 		g, row = fetched{}, nil
-		r, err := tx.OperatorToken(ctx, at.connection, at.name)
+		r, err := admin.ReadOperatorToken(ctx, tx, at.connection, at.name)
 		if err != nil {
 			return err
 		}
@@ -252,7 +253,7 @@ func (c *Cache) read(ctx context.Context, at key, stale string) (g fetched, row 
 	err = c.store.Update(ctx, func(tx *store.Tx) (err error) {
 		r := *row
 		r.LeaseUntil, r.LeaseOwner = tx.Now().Add(lease), c.self
-		if won, err = tx.SwapOperatorToken(ctx, &r); won {
+		if won, err = admin.SwapOperatorToken(ctx, tx, &r); won {
 			*row = r
 		}
 		return err
@@ -268,7 +269,7 @@ func (c *Cache) read(ctx context.Context, at key, stale string) (g fetched, row 
 
 // unseal decrypts a row's token. One that cannot be decrypted counts as none and is fetched
 // again.
-func (c *Cache) unseal(r *store.OperatorToken) (string, bool) {
+func (c *Cache) unseal(r *admin.OperatorToken) (string, bool) {
 	if len(r.Sealed) == 0 {
 		return "", false
 	}
@@ -284,7 +285,7 @@ func (c *Cache) unseal(r *store.OperatorToken) (string, bool) {
 func SealPlace(connection, name string) []byte { return []byte(connection + "\x00" + name) }
 
 // fetch fetches a token from the operator while it holds the lease, and records the result.
-func (c *Cache) fetch(ctx context.Context, row *store.OperatorToken, stale string, fetch fetcher) (fetched, error) {
+func (c *Cache) fetch(ctx context.Context, row *admin.OperatorToken, stale string, fetch fetcher) (fetched, error) {
 	asked, leased := time.Now(), row.LeaseUntil.Add(-lease)
 	asking, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -312,16 +313,16 @@ func (c *Cache) fetch(ctx context.Context, row *store.OperatorToken, stale strin
 
 // save gives the lease back with the result. If that fails, the token is valid
 // nevertheless, and the lease expires by itself.
-func (c *Cache) save(ctx context.Context, row *store.OperatorToken, set func(now till.Time)) {
+func (c *Cache) save(ctx context.Context, row *admin.OperatorToken, set func(now till.Time)) {
 	err := c.store.Update(ctx, func(tx *store.Tx) error {
 		r := row.Version
 		set(tx.Now())
-		_, err := tx.SwapOperatorToken(ctx, row)
+		_, err := admin.SwapOperatorToken(ctx, tx, row)
 		row.Version = r // the function may run twice
 		if err != nil {
 			return err
 		}
-		return tx.DeleteOperatorTokens(ctx, row.Connection, tx.Now().Add(-keepExpired))
+		return admin.DeleteOperatorTokens(ctx, tx, row.Connection, tx.Now().Add(-keepExpired))
 	})
 	if err != nil {
 		c.log.Warn("operator token not stored", "connection", row.Connection, "name", row.Name, "error", err)

@@ -15,6 +15,7 @@ import (
 	"till/internal/seal"
 	"till/provider"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 	"till/tokens"
 )
@@ -319,7 +320,7 @@ func TestAnotherAccountGetsATokenOfItsOwn(t *testing.T) {
 		k = keeper(t, s)
 		get("another")
 		err := s.View(t.Context(), func(tx *store.Tx) error {
-			old, err := tx.OperatorToken(t.Context(), "momo", "one x")
+			old, err := admin.ReadOperatorToken(t.Context(), tx, "momo", "one x")
 			if err == nil && old.Version != 0 {
 				t.Error("the token of an account that is used no more is kept")
 			}
@@ -339,7 +340,7 @@ func TestTokensAreSealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := s.View(t.Context(), func(tx *store.Tx) error {
-			row, err := tx.OperatorToken(t.Context(), "momo", "a x")
+			row, err := admin.ReadOperatorToken(t.Context(), tx, "momo", "a x")
 			if err == nil && (len(row.Sealed) < 20 || bytes.Contains(row.Sealed, []byte("token"))) {
 				t.Errorf("kept as %q", row.Sealed)
 			}

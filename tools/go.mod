@@ -35,6 +35,7 @@ require (
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	github.com/till-project/till/sdk/go v0.0.0-00010101000000-000000000000
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
@@ -47,11 +48,10 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 	modernc.org/sqlite v1.60.1
-	till/sdk/go v0.0.0-00010101000000-000000000000
 )
 
 replace till => ../
 
 tool honnef.co/go/tools/cmd/staticcheck
 
-replace till/sdk/go => ../sdk/go
+replace github.com/till-project/till/sdk/go => ../sdk/go

@@ -3,7 +3,7 @@
 //
 //	Turns           work that one instance at a time does, at an interval
 //	RollUp          moves hourly tallies into the counters; FillSums, SplitHours
-//	IndexPhones     fills the index of phones
+//	IndexPhones     fills the index of phones; IndexWords that of words
 //	ClearAnswers    forgets what receivers of webhooks answered
 //	ReadGauges      what the metrics show of the books
 //	RaiseLevel      what may be written, once all instances can read it

@@ -11,6 +11,7 @@ import (
 	"till/books"
 	"till/internal/jsonx"
 	"till/store"
+	"till/store/admin"
 )
 
 // Gauge is one number about money, with the name and labels of package meter's table.
@@ -67,7 +68,7 @@ func ReadGauges(ctx context.Context, tx *store.Tx) ([]Gauge, error) {
 	g := &gaugeReader{ctx: ctx, tx: tx, status: status}
 	for _, read := range []func() error{
 		func() error { return g.open(till.SubjectPayment) }, func() error { return g.open(till.SubjectPayout) },
-		g.steps, g.wallets, g.suspense, g.cases, g.lags, g.endpoints, g.statements, g.verifications,
+		g.flows, g.steps, g.wallets, g.suspense, g.cases, g.lags, g.endpoints, g.statements, g.verifications,
 	} {
 		if err := read(); err != nil {
 			return nil, err
@@ -85,25 +86,67 @@ func ReadGauges(ctx context.Context, tx *store.Tx) ([]Gauge, error) {
 func unixSeconds(t till.Time) float64 { return float64(t) / 1e6 }
 
 func (g *gaugeReader) open(kind till.SubjectKind) error {
-	sums, err := g.tx.OpenSums(g.ctx, kind)
-	counts, minors, oldest := map[string]int64{}, map[[2]string]int64{}, map[string]float64{}
+	sums, err := admin.OpenSums(g.ctx, g.tx, kind)
+	type place struct{ noun, connection string }
+	counts, minors, oldest := map[place]int64{}, map[[3]string]int64{}, map[place]float64{}
+	waits := map[string]float64{} // of refunds, by mode
 	for _, s := range sums {
-		counts[s.Connection] += s.Count
-		minors[[2]string{string(till.ModeOf(s.Connection)), s.Currency}] += s.Minor
-		oldest[s.Connection] = max(oldest[s.Connection], g.age(s.OldestSent))
+		at, mode := place{string(kind), s.Connection}, string(till.ModeOf(s.Connection))
+		if s.Refunds {
+			at.noun = string(till.NounRefund)
+			waits[mode] = max(waits[mode], g.age(s.OldestSent))
+		}
+		counts[at] += s.Count
+		minors[[3]string{at.noun, mode, s.Currency}] += s.Minor
+		oldest[at] = max(oldest[at], g.age(s.OldestSent))
 	}
-	for connection, n := range counts {
-		g.add("open", float64(n), string(kind), connection)
-		g.add("oldest_unknown_seconds", oldest[connection], string(kind), connection)
+	for at, n := range counts {
+		g.add("open", float64(n), at.noun, at.connection)
+		g.add("oldest_unknown_seconds", oldest[at], at.noun, at.connection)
 	}
 	for k, n := range minors {
-		g.add("open_minor", float64(n), string(kind), k[0], k[1])
+		g.add("open_minor", float64(n), k[:]...)
+		if k[0] == string(till.NounRefund) {
+			g.add("refunding_minor", float64(n), k[1:]...)
+		}
+	}
+	for mode, seconds := range waits {
+		g.add("refund_oldest_unknown_seconds", seconds, mode)
 	}
 	return err
 }
 
+// flows reads what came in and what went back, to the hour.
+func (g *gaugeReader) flows() error {
+	now := g.tx.Now()
+	day, week := store.HourOf(now.Add(-24*time.Hour)), store.HourOf(now.Add(-7*24*time.Hour))
+	for _, mode := range []till.Mode{till.Live, till.Test} {
+		sums, err := g.tx.ScopeSums(g.ctx, store.Scope{Mode: mode}, []string{store.SumIn, store.SumRefunded}, week, store.HourOf(now))
+		if err != nil {
+			return err
+		}
+		in, back := map[string]int64{}, map[string]int64{}
+		for _, s := range sums {
+			switch currency := s.B; {
+			case s.Noun == store.SumIn:
+				in[currency] += s.Sum.Sum
+			case s.Hour >= day:
+				back[currency] += s.Sum.Sum
+			}
+		}
+		for currency, n := range back {
+			g.add("refunded_day_minor", float64(n), string(mode), currency)
+			in[currency] += 0 // an alert compares both
+		}
+		for currency, n := range in {
+			g.add("collected_week_minor", float64(n), string(mode), currency)
+		}
+	}
+	return nil
+}
+
 func (g *gaugeReader) steps() error {
-	lanes, err := g.tx.DueStepCounts(g.ctx)
+	lanes, err := admin.DueStepCounts(g.ctx, g.tx)
 	for lane, n := range lanes {
 		if connection, operation, ok := strings.Cut(lane, " "); ok {
 			g.add("steps_due", float64(n), connection, operation)
@@ -113,7 +156,7 @@ func (g *gaugeReader) steps() error {
 }
 
 func (g *gaugeReader) wallets() error {
-	sums, err := g.tx.WalletSums(g.ctx)
+	sums, err := admin.WalletSums(g.ctx, g.tx)
 	for _, w := range sums {
 		g.add("wallets_minor", float64(w.Balance), string(w.Mode), w.Currency)
 		g.add("reserved_minor", float64(w.Reserved), string(w.Mode), w.Currency)
@@ -123,7 +166,7 @@ func (g *gaugeReader) wallets() error {
 }
 
 func (g *gaugeReader) suspense() error {
-	sums, err := g.tx.SuspenseSums(g.ctx)
+	sums, err := admin.SuspenseSums(g.ctx, g.tx)
 	minors, oldest := map[[2]string]int64{}, map[[2]string]float64{}
 	for _, s := range sums {
 		k := [2]string{string(s.Mode), s.Currency}
@@ -173,12 +216,12 @@ func (g *gaugeReader) strays() {
 }
 
 func (g *gaugeReader) lags() error {
-	unsealed, err := g.tx.OldestUnsealed(g.ctx)
+	unsealed, err := admin.OldestUnsealed(g.ctx, g.tx)
 	if err != nil {
 		return err
 	}
 	g.add("seal_lag_seconds", g.age(unsealed))
-	tally, err := g.tx.OldestTally(g.ctx)
+	tally, err := admin.OldestTally(g.ctx, g.tx)
 	if !tally.IsZero() {
 		tally = tally.Add(rollUpAfter) // before that, nothing is late
 	}
@@ -187,7 +230,7 @@ func (g *gaugeReader) lags() error {
 }
 
 func (g *gaugeReader) endpoints() error {
-	states, err := g.tx.EndpointStates(g.ctx)
+	states, err := admin.EndpointStates(g.ctx, g.tx)
 	for _, e := range states {
 		g.add("webhook_endpoints", float64(e.Count), string(e.Mode), e.State)
 		if e.State != "disabled" {
@@ -219,10 +262,10 @@ func (g *gaugeReader) instances() {
 
 // statements reads what the comparisons of operators' statements have left.
 func (g *gaugeReader) statements() error {
-	sums, err := g.tx.StatementSums(g.ctx)
+	sums, err := admin.StatementSums(g.ctx, g.tx)
 	counts := map[[2]string]int64{}
 	for _, s := range sums {
-		if s.Class == store.StatementLines {
+		if s.Class == admin.StatementLines {
 			g.add("statement_until_timestamp_seconds", unixSeconds(s.Until), s.Connection)
 			continue
 		}
@@ -240,7 +283,7 @@ func (g *gaugeReader) statements() error {
 // verifications reads when the books were verified and what the last run found, of any
 // instance or command. A database that was never verified says so.
 func (g *gaugeReader) verifications() error {
-	sound, broken, err := g.tx.LastVerified(g.ctx)
+	sound, broken, err := admin.LastVerified(g.ctx, g.tx)
 	if err != nil {
 		return err
 	}
@@ -262,14 +305,14 @@ func (g *gaugeReader) backups() {
 		g.add("archive_timestamp_seconds", unixSeconds(g.status.ArchiveFailed), "failed")
 		return
 	}
-	for _, kind := range []store.BackupKind{store.KindBackup, store.KindDrill} {
+	for _, kind := range []admin.BackupKind{admin.KindBackup, admin.KindDrill} {
 		r := g.status.Backups[kind]
 		if r == nil {
-			r = &store.BackupResult{}
+			r = &admin.BackupResult{}
 		}
 		g.add(string(kind)+"_timestamp_seconds", unixSeconds(r.EndedAt), "ok")
 		g.add(string(kind)+"_timestamp_seconds", unixSeconds(r.FailedAt), "failed")
-		if kind == store.KindBackup {
+		if kind == admin.KindBackup {
 			g.add("backup_bytes", float64(r.Bytes))
 			g.add("backup_seconds", float64(r.TookMS)/1000)
 		}

@@ -3,16 +3,20 @@ package upkeep_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"till"
 	"till/books"
+	"till/engine"
 	counted "till/meter"
 	"till/provider"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
+	"till/store/webhooks"
 	"till/upkeep"
 )
 
@@ -56,24 +60,24 @@ func TestGaugesAreTheBooks(t *testing.T) {
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
 			for _, x := range []struct {
 				from, to till.Time
-				sums     []store.StatementSum
+				sums     []admin.StatementSum
 			}{
-				{noon.Add(-48 * time.Hour), noon.Add(-24 * time.Hour), []store.StatementSum{{Class: store.StatementLines, Count: 5}, {Class: "late", Currency: currency, Count: 9, Minor: 900}}},
-				{noon.Add(-24 * time.Hour), noon, []store.StatementSum{{Class: store.StatementLines, Count: 5}, {Class: "late", Currency: currency, Count: 2, Minor: 300}, {Class: "broken_line", Count: 1}}},
+				{noon.Add(-48 * time.Hour), noon.Add(-24 * time.Hour), []admin.StatementSum{{Class: admin.StatementLines, Count: 5}, {Class: "late", Currency: currency, Count: 9, Minor: 900}}},
+				{noon.Add(-24 * time.Hour), noon, []admin.StatementSum{{Class: admin.StatementLines, Count: 5}, {Class: "late", Currency: currency, Count: 2, Minor: 300}, {Class: "broken_line", Count: 1}}},
 				// Compared again, within a longer time: it takes the first one's place.
-				{noon.Add(-49 * time.Hour), noon.Add(-24 * time.Hour), []store.StatementSum{{Class: store.StatementLines, Count: 6}, {Class: "late", Currency: currency, Count: 1, Minor: 100}}},
+				{noon.Add(-49 * time.Hour), noon.Add(-24 * time.Hour), []admin.StatementSum{{Class: admin.StatementLines, Count: 6}, {Class: "late", Currency: currency, Count: 1, Minor: 100}}},
 			} {
-				if err := tx.SaveStatement(t.Context(), "mtn", x.from, x.to, x.sums); err != nil {
+				if err := admin.SaveStatement(t.Context(), tx, "mtn", x.from, x.to, x.sums); err != nil {
 					return err
 				}
 			}
 			if tx.Shared() {
 				return nil
 			}
-			if err := tx.SaveBackupResult(t.Context(), store.KindBackup, &store.BackupResult{EndedAt: noon, Bytes: 77, TookMS: 1500}); err != nil {
+			if err := admin.SaveBackupResult(t.Context(), tx, admin.KindBackup, &admin.BackupResult{EndedAt: noon, Bytes: 77, TookMS: 1500}); err != nil {
 				return err
 			}
-			return tx.SaveBackupProblem(t.Context(), store.KindDrill, "no")
+			return admin.SaveBackupProblem(t.Context(), tx, admin.KindDrill, "no")
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -208,9 +212,59 @@ func insertFailingEndpoint(t *testing.T, s *store.Store, client till.ID) {
 	t.Helper()
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
 		e := till.Endpoint{ID: till.NewID(tx.Now()), ClientID: client, URL: "https://one.example.com/", Enabled: true, FailingSince: tx.Now(), Failures: till.FailingAfter, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
-		return tx.InsertEndpoint(t.Context(), &store.Endpoint{Endpoint: e, Secret: []byte("sealed")})
+		return webhooks.InsertEndpoint(t.Context(), tx, &webhooks.Endpoint{Endpoint: e, Secret: []byte("sealed")})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Refunds are not counted among payouts, and what is refunded stands beside what was collected.
+func TestRefundsHaveGaugesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	noon := till.TimeOf(time.Date(2026, 11, 17, 12, 0, 0, 0, time.UTC))
+	storetest.RunAt(t, &noon, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
+		storetest.AllowRefunds(t, s)
+		client := storetest.NewClient(t, s, till.Test)
+		m := counted.New(counted.Config{Connections: []string{storetest.Connection}, Methods: []string{"mtn_momo"}})
+		c, d := storetest.NewCollector(t, s), storetest.NewDisburser(t, s, func(c *engine.Config) { c.Meter = m })
+		pay := func(value, receipt string) *till.Payment {
+			p := storetest.NewPayment(t, c, client, storetest.Body{Value: value})
+			storetest.Apply(t, c, s, p, provider.Result{Outcome: provider.Success, Receipt: receipt})
+			return p
+		}
+		refund := func(p *till.Payment, value string, r provider.Result) {
+			storetest.ApplyPayout(t, d, s, storetest.NewRefund(t, d, s, client, storetest.RefundBody{PaymentID: p.ID.String(), Value: value}), r)
+		}
+		done := provider.Result{Outcome: provider.Success, Receipt: "B1"}
+		refund(pay("8000", "R1"), "3000", done)
+		clock.Set(noon.Add(25 * time.Hour)) // that one was more than a day ago
+		done.Receipt = "B2"
+		refund(pay("5000", "R2"), "2000", done)
+		refund(pay("4000", "R3"), "1000", provider.Result{Outcome: provider.Open})
+		storetest.NewPayout(t, d, client, storetest.Body{Value: "100"}, 0)
+		clock.Set(noon.Add(26 * time.Hour))
+		g := readGauges(t, s)
+		for name, want := range map[string]float64{
+			"open{refund," + storetest.Connection + "}": 1, "open{payout," + storetest.Connection + "}": 1,
+			"open_minor{refund,live,XAF}": 1000, "open_minor{payout,live,XAF}": 100, "refunding_minor{live,XAF}": 1000,
+			"refunded_day_minor{test,XAF}": 2000, "collected_week_minor{test,XAF}": 17000,
+		} {
+			if got, found := g[name]; !found || got != want {
+				t.Errorf("%s is %v (%v), want %v", name, got, found, want)
+			}
+		}
+		clock.Set(noon.Add(10 * 24 * time.Hour))
+		if g := readGauges(t, s); g["collected_week_minor{test,XAF}"] != 0 || g["refunded_day_minor{test,XAF}"] != 0 {
+			t.Errorf("ten days later: %v", g)
+		}
+		page := httptest.NewRecorder()
+		m.Handler().ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
+		for _, want := range []string{`till_moves_total{kind="refund",method="mtn_momo",status="pending"} 3`, `till_moves_total{kind="refund",method="mtn_momo",status="success"} 2`,
+			`till_moves_total{kind="payout",method="mtn_momo",status="pending"} 1`, `till_moves_total{kind="payout",method="mtn_momo",status="success"} 0`} {
+			if !strings.Contains(page.Body.String(), want+"\n") {
+				t.Errorf("%s is not counted", want)
+			}
+		}
+	})
 }

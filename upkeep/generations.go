@@ -12,14 +12,15 @@ import (
 	"till/internal/seal"
 	"till/store"
 	"till/store/access"
+	"till/store/admin"
 )
 
 // Generations has what is known about the generations of an installation's secret.
 type Generations struct {
-	All       []store.Generation // by number; none: only the first ever was
+	All       []admin.Generation // by number; none: only the first ever was
 	Level     int
-	Instances []*store.Instance
-	Sealed    map[store.SealedKind]map[int]int64 // values by generation
+	Instances []*admin.Instance
+	Sealed    map[admin.SealedKind]map[int]int64 // values by generation
 	At        till.Time                          // when it was read
 }
 
@@ -29,14 +30,14 @@ func ReadGenerations(ctx context.Context, s *store.Store) (g Generations, err er
 		if g, err = readGenerations(ctx, tx); err != nil {
 			return err
 		}
-		g.Sealed, err = tx.CountSealed(ctx)
+		g.Sealed, err = admin.CountSealed(ctx, tx)
 		return err
 	})
 	return g, err
 }
 
 func readGenerations(ctx context.Context, tx *store.Tx) (g Generations, err error) {
-	if g.All, err = tx.Generations(ctx); err != nil {
+	if g.All, err = admin.Generations(ctx, tx); err != nil {
 		return g, err
 	}
 	l, err := readLevels(ctx, tx)
@@ -44,11 +45,11 @@ func readGenerations(ctx context.Context, tx *store.Tx) (g Generations, err erro
 		return g, err
 	}
 	g.Level, g.Instances, g.At = l.Level, l.Instances, l.At
-	return g, tx.ReadInstanceStates(ctx, g.Instances)
+	return g, admin.ReadInstanceStates(ctx, tx, g.Instances)
 }
 
 // UsedGeneration returns the number of the generation that seals.
-func UsedGeneration(all []store.Generation) int {
+func UsedGeneration(all []admin.Generation) int {
 	used, at := 1, till.Time(0)
 	for _, g := range all {
 		if g.UsedAt > at {
@@ -73,7 +74,7 @@ const (
 )
 
 // State returns what a generation is for.
-func (g *Generations) State(of *store.Generation) GenerationState {
+func (g *Generations) State(of *admin.Generation) GenerationState {
 	switch {
 	case !of.RetiredAt.IsZero():
 		return GenerationRetired
@@ -86,7 +87,7 @@ func (g *Generations) State(of *store.Generation) GenerationState {
 }
 
 // Find returns a generation, nil if there is none of this number.
-func (g *Generations) Find(number int) *store.Generation {
+func (g *Generations) Find(number int) *admin.Generation {
 	for i := range g.All {
 		if g.All[i].Number == number {
 			return &g.All[i]
@@ -104,7 +105,7 @@ func (g *Generations) SealedBy(number int) (n int64) {
 }
 
 // running returns the instances that run and for which a condition holds, as text.
-func (g *Generations) running(is func(i *store.Instance) bool) string {
+func (g *Generations) running(is func(i *admin.Instance) bool) string {
 	var names []string
 	for _, i := range g.Instances {
 		if i.Running(g.At) && is(i) {
@@ -116,8 +117,8 @@ func (g *Generations) running(is func(i *store.Instance) bool) string {
 
 // The reasons for which a change of generations is refused.
 var (
-	ErrGenerationLevel   = fmt.Errorf("the release before cannot read what another generation sealed: run 'till level raise' first, which makes the level %d", store.LevelGenerations)
-	ErrGenerationUnknown = errors.New("there is no such generation: 'till secret list' shows those that there are")
+	ErrGenerationLevel   = fmt.Errorf("the release before cannot read what another generation sealed: run 'till level raise' first, which makes the level %d", admin.LevelGenerations)
+	errGenerationUnknown = errors.New("there is no such generation: 'till secret list' shows those that there are")
 	ErrGenerationRetired = errors.New("the generation is retired")
 	ErrNotYet            = errors.New("not yet") // it may pass within seconds
 	ErrGenerationOther   = errors.New("another key was added under this number: take the file in which it is")
@@ -128,7 +129,7 @@ var (
 func changeGenerations(ctx context.Context, s *store.Store, by, action string, change func(tx *store.Tx, g *Generations) (detail string, err error)) (changed bool, err error) {
 	_, err = store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
 		changed = again
-		if err := tx.LockInstallation(ctx); err != nil {
+		if err := admin.LockInstallation(ctx, tx); err != nil {
 			return err
 		}
 		g, err := readGenerations(ctx, tx)
@@ -150,7 +151,7 @@ func changeGenerations(ctx context.Context, s *store.Store, by, action string, c
 func AddGeneration(ctx context.Context, s *store.Store, number int, check, first []byte, by string) (bool, error) {
 	return changeGenerations(ctx, s, by, "secret.add", func(tx *store.Tx, g *Generations) (string, error) {
 		switch known := g.Find(number); {
-		case g.Level < store.LevelGenerations:
+		case g.Level < admin.LevelGenerations:
 			return "", ErrGenerationLevel
 		case number < 2 || number > seal.MaxGeneration:
 			return "", fmt.Errorf("a generation that is added has a number from 2 to %d", seal.MaxGeneration)
@@ -162,15 +163,15 @@ func AddGeneration(ctx context.Context, s *store.Store, number int, check, first
 			return "", nil
 		}
 		if len(g.All) == 0 {
-			i, err := tx.Installation(ctx)
+			i, err := admin.ReadInstallation(ctx, tx)
 			if err != nil || i == nil {
 				return "", errors.Join(err, errors.New("the database has not been started yet"))
 			}
-			if err := tx.InsertGeneration(ctx, &store.Generation{Number: 1, Check: first, AddedAt: i.CreatedAt, UsedAt: i.CreatedAt}); err != nil {
+			if err := admin.InsertGeneration(ctx, tx, &admin.Generation{Number: 1, Check: first, AddedAt: i.CreatedAt, UsedAt: i.CreatedAt}); err != nil {
 				return "", err
 			}
 		}
-		return fmt.Sprintf("generation %d", number), tx.InsertGeneration(ctx, &store.Generation{Number: number, Check: check, AddedAt: tx.Now()})
+		return fmt.Sprintf("generation %d", number), admin.InsertGeneration(ctx, tx, &admin.Generation{Number: number, Check: check, AddedAt: tx.Now()})
 	})
 }
 
@@ -184,16 +185,16 @@ func UseGeneration(ctx context.Context, s *store.Store, number int, by string) (
 		case number == used:
 			return "", nil
 		case known == nil:
-			return "", ErrGenerationUnknown
+			return "", errGenerationUnknown
 		case !known.RetiredAt.IsZero():
 			return "", ErrGenerationRetired
 		}
-		if lack := g.running(func(i *store.Instance) bool { return !i.Holds(number) }); lack != "" {
+		if lack := g.running(func(i *admin.Instance) bool { return !i.Holds(number) }); lack != "" {
 			return "", fmt.Errorf("%w: instances run that do not hold generation %d, and could not open what it seals: put the file of the secret there, and they read it within seconds: %s", ErrNotYet, number, lack)
 		}
 		// The clock may have been set back.
 		at := max(tx.Now(), g.Find(used).UsedAt+1)
-		if err := tx.UseGeneration(ctx, number, at); err != nil {
+		if err := admin.UseGeneration(ctx, tx, number, at); err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("from generation %d to %d", used, number), access.EndAllAccess(ctx, tx)
@@ -219,7 +220,7 @@ func RetireGeneration(ctx context.Context, s *store.Store, number int, by string
 		case number == used:
 			return "", errors.New("it is the generation that seals: put another one into use first")
 		case known == nil:
-			return "", ErrGenerationUnknown
+			return "", errGenerationUnknown
 		case !known.RetiredAt.IsZero():
 			return "", nil
 		case known.UsedAt > 0:
@@ -227,7 +228,7 @@ func RetireGeneration(ctx context.Context, s *store.Store, number int, by string
 				return "", err
 			}
 		}
-		if err := tx.RetireGeneration(ctx, number); err != nil {
+		if err := admin.RetireGeneration(ctx, tx, number); err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("generation %d", number), access.EndAllAccess(ctx, tx)
@@ -236,16 +237,16 @@ func RetireGeneration(ctx context.Context, s *store.Store, number int, by string
 
 // needed returns an error that says what still needs a generation that was in use.
 func (g *Generations) needed(ctx context.Context, tx *store.Tx, number int) (err error) {
-	if g.Sealed, err = tx.CountSealed(ctx); err != nil {
+	if g.Sealed, err = admin.CountSealed(ctx, tx); err != nil {
 		return err
 	}
 	if n := g.SealedBy(number); n > 0 {
 		return fmt.Errorf("%w: generation %d is needed by values that it sealed: %d. A running service seals them anew, or 'till secret reseal'", ErrNotYet, number, n)
 	}
-	if still := g.running(func(i *store.Instance) bool { return i.Sealing != g.Used() }); still != "" {
+	if still := g.running(func(i *admin.Instance) bool { return i.Sealing != g.Used() }); still != "" {
 		return fmt.Errorf("%w: instances do not seal with generation %d yet; they do within seconds: %s", ErrNotYet, g.Used(), still)
 	}
-	n, err := tx.SentBefore(ctx, g.Find(g.Used()).UsedAt.Add(callbackMargin), maxSentCounted)
+	n, err := admin.SentBefore(ctx, tx, g.Find(g.Used()).UsedAt.Add(callbackMargin), maxSentCounted)
 	if err == nil && n > 0 {
 		err = fmt.Errorf("payments and payouts are open that were sent while generation %d was in use: %d. Their operators may call an address of that time: "+
 			"try again when they are over, which with the reads for late money takes up to some days", number, n)

@@ -12,6 +12,8 @@ import (
 	"till/collect"
 	"till/store"
 	"till/store/access"
+	"till/store/admin"
+	"till/store/auditlog"
 	"till/store/storetest"
 	"till/upkeep"
 )
@@ -46,13 +48,13 @@ func TestGenerationsGoByTheirOrder(t *testing.T) {
 			}
 		}
 		update(func(tx *store.Tx) error {
-			return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(start), SecretCheck: []byte("x"), CreatedAt: start})
+			return admin.InsertInstallation(ctx, tx, &admin.Installation{LogID: till.NewID(start), SecretCheck: []byte("x"), CreatedAt: start})
 		})
 		_, err := add(2, "check 2")
 		if !errors.Is(err, upkeep.ErrGenerationLevel) {
 			t.Errorf("before the level: %v", err)
 		}
-		if _, err := upkeep.RaiseLevel(ctx, s, store.Level, by); err != nil {
+		if _, err := upkeep.RaiseLevel(ctx, s, admin.Level, by); err != nil {
 			t.Fatal(err)
 		}
 		changed, err := add(2, "check 2")
@@ -67,7 +69,7 @@ func TestGenerationsGoByTheirOrder(t *testing.T) {
 		one, two := till.NewID(start), till.NewID(start+1)
 		pulse := func(id till.ID, holds string, sealing int) {
 			update(func(tx *store.Tx) error {
-				return tx.PulseInstance(ctx, &store.Instance{ID: id, Level: store.Level, Role: "all", StartedAt: start, Generations: holds, Sealing: sealing})
+				return admin.PulseInstance(ctx, tx, &admin.Instance{ID: id, Level: admin.Level, Role: "all", StartedAt: start, Generations: holds, Sealing: sealing})
 			})
 		}
 		pulse(one, "1,2", 1)
@@ -91,12 +93,12 @@ func TestGenerationsGoByTheirOrder(t *testing.T) {
 		refused("an instance seals with it", err, two.String())
 		pulse(two, "1,2", 2)
 		update(func(tx *store.Tx) error {
-			return tx.PutCertificate(ctx, "pay.example.com", []byte("\x01sealed"), false)
+			return admin.PutCertificate(ctx, tx, "pay.example.com", []byte("\x01sealed"), false)
 		})
 		_, err = upkeep.RetireGeneration(ctx, s, 1, by)
 		refused("a value needs it", err, "values that it sealed: 1")
 		update(func(tx *store.Tx) error {
-			return tx.PutCertificate(ctx, "pay.example.com", []byte("\x02sealed"), false)
+			return admin.PutCertificate(ctx, tx, "pay.example.com", []byte("\x02sealed"), false)
 		})
 		reach := func(want bool, when string) {
 			t.Helper()
@@ -154,13 +156,13 @@ func TestGenerationsGoByTheirOrder(t *testing.T) {
 		}
 		var acts []string
 		err = s.View(ctx, func(tx *store.Tx) error {
-			rows, err := tx.Audit(ctx, till.House, 0, 20)
+			rows, err := auditlog.Read(ctx, tx, till.House, 0, 20)
 			for _, r := range rows {
 				acts = append(acts, r.Action+" "+r.Detail)
 			}
 			return err
 		})
-		want := []string{fmt.Sprintf("level.raise from level 1 to %d", store.Level), "secret.add generation 2", "secret.use from generation 1 to 2", "secret.retire generation 1", "secret.add generation 3", "secret.retire generation 3"}
+		want := []string{fmt.Sprintf("level.raise from level 1 to %d", admin.Level), "secret.add generation 2", "secret.use from generation 1 to 2", "secret.retire generation 1", "secret.add generation 3", "secret.retire generation 3"}
 		slices.Sort(acts)
 		slices.Sort(want)
 		if err != nil || !slices.Equal(acts, want) {

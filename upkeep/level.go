@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
 )
 
 // Levels has the level of an installation, and who runs on it.
@@ -14,7 +15,7 @@ type Levels struct {
 	Level     int    // what may be written
 	Program   int    // the highest that this program knows
 	Since     string // the newest migration that is not rolling: programs that know it can run until the level is raised
-	Instances []*store.Instance
+	Instances []*admin.Instance
 	At        till.Time // when it was read
 }
 
@@ -28,15 +29,15 @@ func ReadLevels(ctx context.Context, s *store.Store) (l Levels, err error) {
 }
 
 func readLevels(ctx context.Context, tx *store.Tx) (Levels, error) {
-	l := Levels{Program: store.Level}
+	l := Levels{Program: admin.Level}
 	var err error
 	if l.Level, err = tx.InstallationLevel(ctx); err != nil {
 		return l, err
 	}
-	if l.Since, err = tx.NewestStop(ctx); err != nil {
+	if l.Since, err = admin.NewestStop(ctx, tx); err != nil {
 		return l, err
 	}
-	l.Instances, err = tx.Instances(ctx)
+	l.Instances, err = admin.Instances(ctx, tx)
 	l.At = tx.Now()
 	return l, err
 }
@@ -48,7 +49,7 @@ func (l *Levels) WayBack() string {
 }
 
 // Older returns the instances that run and do not know a level.
-func (l *Levels) Older(level int) (older []*store.Instance) {
+func (l *Levels) Older(level int) (older []*admin.Instance) {
 	for _, i := range l.Instances {
 		if i.Running(l.At) && i.Level < int64(level) {
 			older = append(older, i)
@@ -58,7 +59,7 @@ func (l *Levels) Older(level int) (older []*store.Instance) {
 }
 
 // ErrOlderInstances says that the level cannot be raised yet.
-type ErrOlderInstances struct{ Instances []*store.Instance }
+type ErrOlderInstances struct{ Instances []*admin.Instance }
 
 func (e *ErrOlderInstances) Error() string {
 	var names []string
@@ -74,7 +75,7 @@ func (e *ErrOlderInstances) Error() string {
 func RaiseLevel(ctx context.Context, s *store.Store, level int, by string) (raised bool, err error) {
 	_, err = store.RetryUnknown(ctx, s.Update, func(tx *store.Tx, again bool) error {
 		raised = again
-		if err := tx.LockInstallation(ctx); err != nil {
+		if err := admin.LockInstallation(ctx, tx); err != nil {
 			return err
 		}
 		l, err := readLevels(ctx, tx)
@@ -87,7 +88,7 @@ func RaiseLevel(ctx context.Context, s *store.Store, level int, by string) (rais
 		if err := store.AuditClients(ctx, tx, []till.ID{till.House}, by, "level.raise", fmt.Sprintf("from level %d to %d", l.Level, level)); err != nil {
 			return err
 		}
-		raised, err = tx.RaiseLevel(ctx, level)
+		raised, err = admin.RaiseLevel(ctx, tx, level)
 		return err
 	})
 	return raised && err == nil, err

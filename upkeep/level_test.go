@@ -10,6 +10,8 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
+	"till/store/auditlog"
 	"till/store/storetest"
 	"till/upkeep"
 )
@@ -18,11 +20,11 @@ import (
 // house's audit log.
 func TestTheLevelWaitsForOlderInstances(t *testing.T) {
 	t.Parallel()
-	const next = store.Level + 1 // as a later release does it
+	const next = admin.Level + 1 // as a later release does it
 	start := till.Time(1_900_000_000_000_000)
 	storetest.RunAt(t, &start, func(t *testing.T, s *store.Store, clock *storetest.Clock) {
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
-			return tx.InsertInstallation(t.Context(), &store.Installation{LogID: till.NewID(start), SecretCheck: []byte("x"), CreatedAt: start})
+			return admin.InsertInstallation(t.Context(), tx, &admin.Installation{LogID: till.NewID(start), SecretCheck: []byte("x"), CreatedAt: start})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -30,7 +32,7 @@ func TestTheLevelWaitsForOlderInstances(t *testing.T) {
 		pulse := func(id till.ID, version string, level int64) {
 			t.Helper()
 			err := s.Update(t.Context(), func(tx *store.Tx) error {
-				return tx.PulseInstance(t.Context(), &store.Instance{ID: id, Version: version, Level: level, Role: "all", StartedAt: start})
+				return admin.PulseInstance(t.Context(), tx, &admin.Instance{ID: id, Version: version, Level: level, Role: "all", StartedAt: start})
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -42,19 +44,19 @@ func TestTheLevelWaitsForOlderInstances(t *testing.T) {
 		if _, err := upkeep.RaiseLevel(t.Context(), s, next, "person:Anne"); !errors.As(err, &older) || len(older.Instances) != 1 || older.Instances[0].Version != "v1.0.0" {
 			t.Fatalf("beside an older instance: %v", err)
 		}
-		clock.Set(start.Add(store.InstanceGone))
+		clock.Set(start.Add(admin.InstanceGone))
 		for i, want := range []bool{true, false} {
 			if raised, err := upkeep.RaiseLevel(t.Context(), s, next, "person:Anne"); err != nil || raised != want {
 				t.Errorf("call %d: %v, %v", i, raised, err)
 			}
 		}
 		l, err := upkeep.ReadLevels(t.Context(), s)
-		if err != nil || l.Level != next || l.Program != store.Level {
+		if err != nil || l.Level != next || l.Program != admin.Level {
 			t.Errorf("got %+v, %v", l, err)
 		}
 		var rows []*store.AuditRow
 		err = s.View(t.Context(), func(tx *store.Tx) (err error) {
-			rows, err = tx.Audit(t.Context(), till.House, 0, 10)
+			rows, err = auditlog.Read(t.Context(), tx, till.House, 0, 10)
 			return err
 		})
 		if err != nil || len(rows) != 1 || rows[0].Action != "level.raise" || rows[0].Actor != "person:Anne" {
@@ -78,16 +80,16 @@ func TestTheLevelWaitsForOlderInstances(t *testing.T) {
 // order. The level is raised once, and so is said once.
 func TestTheLevelIsRaisedBesideOthers(t *testing.T) {
 	t.Parallel()
-	const next = store.Level + 1 // as a later release does it
+	const next = admin.Level + 1 // as a later release does it
 	storetest.Run(t, func(t *testing.T, s *store.Store) {
 		ctx, by := t.Context(), "person:Anne"
 		err := s.Update(ctx, func(tx *store.Tx) error {
-			return tx.InsertInstallation(ctx, &store.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("x"), CreatedAt: tx.Now()})
+			return admin.InsertInstallation(ctx, tx, &admin.Installation{LogID: till.NewID(tx.Now()), SecretCheck: []byte("x"), CreatedAt: tx.Now()})
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := upkeep.RaiseLevel(ctx, s, store.Level, by); err != nil {
+		if _, err := upkeep.RaiseLevel(ctx, s, admin.Level, by); err != nil {
 			t.Fatal(err)
 		}
 		var all sync.WaitGroup
@@ -115,7 +117,7 @@ func TestTheLevelIsRaisedBesideOthers(t *testing.T) {
 		all.Wait()
 		said := map[string]int{}
 		err = s.View(ctx, func(tx *store.Tx) error {
-			rows, err := tx.Audit(ctx, till.House, 0, 20)
+			rows, err := auditlog.Read(ctx, tx, till.House, 0, 20)
 			for _, r := range rows {
 				said[r.Action]++
 			}

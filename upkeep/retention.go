@@ -7,14 +7,15 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/webhooks"
 )
 
 // AnswersKept is how long the texts of receivers' answers to webhooks are kept. They help
 // to find a receiver's mistake, and may hold what a receiver knows of a person.
 const AnswersKept = 30 * 24 * time.Hour
 
-// RetentionTurn is the name of the turn that removes what is kept for a limited time.
-const RetentionTurn = "retention"
+// retentionTurn is the name of the turn that removes what is kept for a limited time.
+const retentionTurn = "retention"
 
 // The limits of a retention turn.
 const (
@@ -25,20 +26,20 @@ const (
 
 // NewRetentionTurn returns the turn that removes what is kept for a limited time.
 func NewRetentionTurn(s *store.Store) Turn {
-	return Turn{Name: RetentionTurn, Every: retentionEvery, Lease: retentionLease, Run: func(ctx context.Context) (string, error) {
+	return Turn{Name: retentionTurn, Every: retentionEvery, Lease: retentionLease, Run: func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, retentionLease)
 		defer cancel()
-		n, err := ClearAnswers(ctx, s, s.Now().Add(-AnswersKept))
+		n, err := clearAnswers(ctx, s, s.Now().Add(-AnswersKept))
 		return fmt.Sprintf(`{"answers":%d}`, n), err
 	}}
 }
 
-// ClearAnswers removes the texts of receivers' answers to attempts before a time, in small
+// clearAnswers removes the texts of receivers' answers to attempts before a time, in small
 // background commits, and returns how many there were.
-func ClearAnswers(ctx context.Context, s *store.Store, before till.Time) (total int64, err error) {
+func clearAnswers(ctx context.Context, s *store.Store, before till.Time) (total int64, err error) {
 	for n := int64(retentionBatch); n == retentionBatch; total += n {
 		err := s.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.ClearAnswers(ctx, before, retentionBatch)
+			n, err = webhooks.ClearAnswers(ctx, tx, before, retentionBatch)
 			return err
 		})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"till"
 	"till/store"
 	"till/store/storetest"
+	"till/store/webhooks"
 	"till/upkeep"
 )
 
@@ -19,22 +20,22 @@ func TestOldAnswersAreCleared(t *testing.T) {
 			client := storetest.NewClient(t, s, till.Test)
 			now := s.Now()
 			old, young := now.Add(-upkeep.AnswersKept-1_000_000), now.Add(-upkeep.AnswersKept+60_000_000_000)
-			e := &store.Endpoint{Endpoint: till.Endpoint{ID: till.NewID(now), ClientID: client.ID, URL: "https://shop.example.com/h", Enabled: true, CreatedAt: now, UpdatedAt: now}, Secret: []byte("sealed")}
-			var rows []*store.Delivery
+			e := &webhooks.Endpoint{Endpoint: till.Endpoint{ID: till.NewID(now), ClientID: client.ID, URL: "https://shop.example.com/h", Enabled: true, CreatedAt: now, UpdatedAt: now}, Secret: []byte("sealed")}
+			var rows []*webhooks.Delivery
 			const n = 1200 // more than two commits
 			for i := range n {
 				at := old
 				if i%2 == 1 {
 					at = young
 				}
-				rows = append(rows, &store.Delivery{ClientID: client.ID, EndpointID: e.ID, Sequence: int64(i), Kind: store.DeliverTest, ID: till.NewID(at), SubjectID: e.ID, Status: store.DeliveryDelivered,
-					Attempts: 1, DueAt: at, CreatedAt: at, UpdatedAt: at, Last: store.DeliveryAttempt{SentAt: at, URL: e.URL, Code: 200, Text: "thank you, Mado"}})
+				rows = append(rows, &webhooks.Delivery{ClientID: client.ID, EndpointID: e.ID, Sequence: int64(i), Kind: webhooks.DeliverTest, ID: till.NewID(at), SubjectID: e.ID, Status: webhooks.DeliveryDelivered,
+					Attempts: 1, DueAt: at, CreatedAt: at, UpdatedAt: at, Last: webhooks.DeliveryAttempt{SentAt: at, URL: e.URL, Code: 200, Text: "thank you, Mado"}})
 			}
 			if err := s.Update(t.Context(), func(tx *store.Tx) error {
-				if err := tx.InsertEndpoint(t.Context(), e); err != nil {
+				if err := webhooks.InsertEndpoint(t.Context(), tx, e); err != nil {
 					return err
 				}
-				return tx.SaveDeliveries(t.Context(), rows)
+				return webhooks.SaveDeliveries(t.Context(), tx, rows)
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -45,10 +46,10 @@ func TestOldAnswersAreCleared(t *testing.T) {
 				}
 			}
 			if err := s.View(t.Context(), func(tx *store.Tx) error {
-				after, err := tx.DeliveriesBetween(t.Context(), e.Ref(), 0, n)
+				after, err := webhooks.DeliveriesBetween(t.Context(), tx, e.Ref(), 0, n)
 				for _, d := range after {
 					cleared := d.Last.SentAt == old
-					if (d.Last.Text == "") != cleared || d.Last.Code != 200 || d.Last.URL != e.URL || d.Status != store.DeliveryDelivered {
+					if (d.Last.Text == "") != cleared || d.Last.Code != 200 || d.Last.URL != e.URL || d.Status != webhooks.DeliveryDelivered {
 						t.Errorf("%+v", d)
 					}
 				}

@@ -10,6 +10,7 @@ import (
 	"till"
 	"till/internal/loop"
 	"till/store"
+	"till/store/admin"
 )
 
 // Turn is work that one instance at a time does, at intervals: gauges, verify, backups.
@@ -39,7 +40,7 @@ type Turns struct {
 	Self  till.ID // this instance
 	All   []Turn
 	// Seen, if not nil, gets each turn as it is in the database, also those of others.
-	Seen func(t *store.Turn)
+	Seen func(t *admin.Turn)
 	// Changed, if not nil, is notified that this instance took a turn over from one that did
 	// not end it, that a turn has failed here, and that it works again.
 	Changed func(turn, from, to, why string)
@@ -82,7 +83,7 @@ func (ts *Turns) Once(ctx context.Context) error {
 		t := &ts.All[i]
 		row := rows[t.Name]
 		if row == nil {
-			row = &store.Turn{Name: t.Name}
+			row = &admin.Turn{Name: t.Name}
 		}
 		if time.Now().Before(t.NotBefore) || !t.free(row, now) || ctx.Err() != nil {
 			continue
@@ -126,9 +127,9 @@ func (ts *Turns) changed(turn, from, to, why string) {
 	}
 }
 
-func (ts *Turns) read(ctx context.Context) (rows map[string]*store.Turn, now till.Time, err error) {
+func (ts *Turns) read(ctx context.Context) (rows map[string]*admin.Turn, now till.Time, err error) {
 	err = ts.Store.View(ctx, func(tx *store.Tx) (err error) {
-		rows, err = tx.Turns(ctx)
+		rows, err = admin.Turns(ctx, tx)
 		now = tx.Now()
 		return err
 	})
@@ -137,7 +138,7 @@ func (ts *Turns) read(ctx context.Context) (rows map[string]*store.Turn, now til
 
 // free reports whether a turn is due and nobody has it. Times that lie too far in the
 // future are from before the clock was set back.
-func (t *Turn) free(row *store.Turn, now till.Time) bool {
+func (t *Turn) free(row *admin.Turn, now till.Time) bool {
 	leased := row.LeaseUntil > now && row.LeaseUntil <= now.Add(max(t.Lease, turnRetry))
 	done := row.RanAt > 0 && row.RanAt <= now && now.Sub(row.RanAt) < t.Every
 	return !leased && !done
@@ -145,7 +146,7 @@ func (t *Turn) free(row *store.Turn, now till.Time) bool {
 
 // take takes the lease of a turn, does the work and writes what it found. It returns the
 // row as it is then, nil if another instance was first.
-func (ts *Turns) take(ctx context.Context, t *Turn, seen *store.Turn) (*store.Turn, error) {
+func (ts *Turns) take(ctx context.Context, t *Turn, seen *admin.Turn) (*admin.Turn, error) {
 	row := *seen
 	row.Owner = ts.Self
 	if won, err := ts.swap(ctx, &row, func(now till.Time) { row.LeaseUntil = now.Add(t.Lease) }); err != nil || !won {
@@ -179,12 +180,12 @@ func (ts *Turns) take(ctx context.Context, t *Turn, seen *store.Turn) (*store.Tu
 }
 
 // swap changes a row by the database's clock, and writes it if nobody else has.
-func (ts *Turns) swap(ctx context.Context, row *store.Turn, change func(now till.Time)) (won bool, err error) {
+func (ts *Turns) swap(ctx context.Context, row *admin.Turn, change func(now till.Time)) (won bool, err error) {
 	before := row.Version
 	err = ts.Store.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
 		row.Version = before // of an earlier run of this transaction
 		change(tx.Now())
-		won, err = tx.SwapTurn(ctx, row)
+		won, err = admin.SwapTurn(ctx, tx, row)
 		return err
 	})
 	return won, err

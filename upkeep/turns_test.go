@@ -11,6 +11,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 	"till/upkeep"
 )
@@ -21,7 +22,7 @@ func turnsOf(s *store.Store, run func(context.Context) (string, error)) (*upkeep
 	return &upkeep.Turns{
 		Store: s, Self: till.NewID(s.Now()), Log: slog.New(slog.DiscardHandler),
 		All:  []upkeep.Turn{{Name: "gauges", Every: time.Minute, Lease: 30 * time.Second, Run: run}},
-		Seen: func(t *store.Turn) { seen[t.Name] = t.Result },
+		Seen: func(t *admin.Turn) { seen[t.Name] = t.Result },
 	}, seen
 }
 

@@ -86,7 +86,7 @@ func TestForbiddenAddresses(t *testing.T) {
 		case "text":
 			checkRefusal(t, r.url, atText)
 			checkRefusal(t, r.url, atHTTPS)
-			checkRefusal(t, r.url, s.CheckHost(ctx, r.url))
+			checkRefusal(t, r.url, s.checkHost(ctx, r.url))
 		case "https":
 			checkRefusal(t, r.url, atHTTPS)
 			if atText != nil {
@@ -97,9 +97,9 @@ func TestForbiddenAddresses(t *testing.T) {
 			if atText != nil {
 				t.Errorf("%s is refused by its text, the corpus says by its name: %v", r.url, atText)
 			}
-			checkRefusal(t, r.url, s.CheckHost(ctx, r.url))
+			checkRefusal(t, r.url, s.checkHost(ctx, r.url))
 		case "second", "dial":
-			if err := s.CheckHost(ctx, r.url); err != nil {
+			if err := s.checkHost(ctx, r.url); err != nil {
 				t.Errorf("%s is refused at the first look already: %v", r.url, err)
 			}
 		default:
@@ -125,7 +125,7 @@ func TestOnlyTheLastGateStopsRebinding(t *testing.T) {
 	connected := watch(s)
 	for _, r := range corpus(t, "testdata/forbidden.txt") {
 		if r.first == "dial" {
-			_ = s.CheckHost(t.Context(), r.url)
+			_ = s.checkHost(t.Context(), r.url)
 			s.Post(t.Context(), r.url, nil, nil)
 		}
 	}
@@ -167,7 +167,7 @@ func TestAllowedAddresses(t *testing.T) {
 		if err := CheckURL(r.url, mode, Allowed{}); err != nil {
 			t.Errorf("%s: %v", r.url, err)
 		}
-		if err := s.CheckHost(t.Context(), r.url); err != nil {
+		if err := s.checkHost(t.Context(), r.url); err != nil {
 			t.Errorf("%s: %v", r.url, err)
 		}
 		s.Post(t.Context(), r.url, nil, nil)
@@ -290,12 +290,12 @@ func TestANameThatDoesNotResolveIsAccepted(t *testing.T) {
 	t.Parallel()
 	z := openZone(t)
 	s := NewSender(SenderConfig{Resolver: z.resolver()})
-	if err := s.CheckHost(t.Context(), "https://nowhere.example.com/"); err != nil {
+	if err := s.checkHost(t.Context(), "https://nowhere.example.com/"); err != nil {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.CheckHost(ctx, "https://nowhere.example.com/"); !errors.Is(err, context.Canceled) {
+	if err := s.checkHost(ctx, "https://nowhere.example.com/"); !errors.Is(err, context.Canceled) {
 		t.Errorf("whoever went away gets %v", err)
 	}
 	quiet := openZone(t)
@@ -303,7 +303,7 @@ func TestANameThatDoesNotResolveIsAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		s := NewSender(SenderConfig{Resolver: quiet.resolver()})
-		if err := s.CheckHost(t.Context(), "https://shop.example.com/"); err != nil || time.Since(start) != checkTimeout {
+		if err := s.checkHost(t.Context(), "https://shop.example.com/"); err != nil || time.Since(start) != checkTimeout {
 			t.Errorf("got %v after %s", err, time.Since(start))
 		}
 		time.Sleep(time.Minute) // the resolver gives up later than we do

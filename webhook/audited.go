@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/webhooks"
 )
 
 // auditEntry describes an action for the audit log. The zero value says that nothing was
@@ -73,10 +74,10 @@ func (s *Endpoints) audited(ctx context.Context, client till.ID, actor string,
 // auditedEndpoint is audited for an endpoint, which is locked. It returns
 // CodeEndpointNotFound if there is none.
 func (s *Endpoints) auditedEndpoint(ctx context.Context, client, id till.ID, actor string,
-	f func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (auditEntry, error)) error {
+	f func(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, h *store.Head, at till.Time) (auditEntry, error)) error {
 	ref := store.Ref{Client: client, ID: id}
 	return s.audited(ctx, client, actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (auditEntry, error) {
-		locked, _, err := tx.LockEndpoints(ctx, []store.Ref{ref}, nil)
+		locked, _, err := webhooks.LockEndpoints(ctx, tx, []store.Ref{ref}, nil)
 		if err != nil {
 			return auditEntry{}, err
 		}
@@ -90,7 +91,7 @@ func (s *Endpoints) auditedEndpoint(ctx context.Context, client, id till.ID, act
 }
 
 // describeEndpoint describes an endpoint in audit rows.
-func describeEndpoint(e *store.Endpoint) string {
+func describeEndpoint(e *webhooks.Endpoint) string {
 	return "url " + maskURL(e.URL) + ", events " + strings.Join(e.Kinds(), " ")
 }
 

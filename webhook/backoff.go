@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"till"
-	"till/store"
+	"till/store/webhooks"
 )
 
 // retryDelays[n] is the pause before attempt n+1 of one event.
@@ -35,7 +35,7 @@ func retryAt(now till.Time, attempts int, retryAfter time.Duration, j float64) (
 	if attempts >= MaxAttempts {
 		return now, true
 	}
-	return now.Add(max(jittered(retryDelays[attempts], j), min(retryAfter, MaxRetryAfter))), false
+	return now.Add(max(jittered(retryDelays[attempts], j), min(retryAfter, maxRetryAfter))), false
 }
 
 // probePause returns how long nothing is sent to an endpoint after so many failures in a
@@ -65,7 +65,7 @@ func (o *attemptOutcome) counts(failures int) bool {
 
 // evaluate applies outcomes to an endpoint, in the order in which the attempts ended. It
 // reports whether the endpoint has recovered, and why to disable it, "" if not.
-func evaluate(e *store.Endpoint, outcomes []attemptOutcome, now till.Time, j float64) (recovered bool, disable till.DisableReason) {
+func evaluate(e *webhooks.Endpoint, outcomes []attemptOutcome, now till.Time, j float64) (recovered bool, disable till.DisableReason) {
 	before, failed, bad, succeeded := e.Failures, 0, false, false
 	failing := before >= till.FailingAfter
 	var pause time.Duration
@@ -76,7 +76,7 @@ func evaluate(e *store.Endpoint, outcomes []attemptOutcome, now till.Time, j flo
 			failed, bad, succeeded, pause = 0, false, true, 0
 			e.FailingSince, e.LastSuccessAt = 0, max(e.LastSuccessAt, o.ended)
 			if o.url == e.URL { // else another address answered
-				e.Answered = min(e.Answered+1, ProvenAfter)
+				e.Answered = min(e.Answered+1, provenAfter)
 			}
 		default:
 			bad = true
@@ -90,7 +90,7 @@ func evaluate(e *store.Endpoint, outcomes []attemptOutcome, now till.Time, j flo
 			if s := o.response.Status; s == http.StatusTooManyRequests || s == http.StatusServiceUnavailable {
 				pause = max(pause, o.response.RetryAfter)
 			}
-			if o.response.Gone() {
+			if o.response.gone() {
 				disable = till.DisabledAsGone
 			}
 		}

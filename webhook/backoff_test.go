@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"till"
-	"till/store"
+	"till/store/webhooks"
 )
 
 const noon = till.Time(1_000_000_000_000_000)
@@ -98,7 +98,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			e := &store.Endpoint{Endpoint: till.Endpoint{Enabled: true, Failures: c.failures}}
+			e := &webhooks.Endpoint{Endpoint: till.Endpoint{Enabled: true, Failures: c.failures}}
 			if c.since > 0 {
 				e.FailingSince = noon.Add(-c.since)
 			}
@@ -172,12 +172,12 @@ func TestWindows(t *testing.T) {
 }
 
 func (c *scene) check(t *testing.T) {
-	e := &store.Endpoint{Endpoint: till.Endpoint{Events: []till.EventKind{"told", till.PaymentUpdated}, Enabled: true}, Cursor: c.cursor}
+	e := &webhooks.Endpoint{Endpoint: till.Endpoint{Events: []till.EventKind{"told", till.PaymentUpdated}, Enabled: true}, Cursor: c.cursor}
 	m := &chunkInput{bodies: map[int64]*body{}}
 	m.due, m.events = c.rowsOf(c.due, noon), bodiesOf(c.events)
 	m.open = append(c.rowsOf(c.open, noon+1), m.due...)
 	if c.logRange != "" {
-		m.logRange = &store.LogRange{Why: store.RangeReplay}
+		m.logRange = &webhooks.LogRange{Why: webhooks.RangeReplay}
 		fmt.Sscanf(c.logRange, "%d:%d", &m.logRange.From, &m.logRange.To)
 		m.logRange.Next = m.logRange.From
 		for n := m.logRange.From; n <= m.logRange.To; n++ {
@@ -206,7 +206,7 @@ func (c *scene) check(t *testing.T) {
 		switch {
 		case l.row.Sending(noon):
 			mark = "~"
-		case l.row.Status == store.DeliveryPending && l.row.Attempts == 0 && l.row.DueAt > noon:
+		case l.row.Status == webhooks.DeliveryPending && l.row.Attempts == 0 && l.row.DueAt > noon:
 			mark = "+"
 		}
 		rows = append(rows, fmt.Sprintf("%d %s%s %d", l.row.Sequence, l.row.Status, mark, l.row.Attempts))
@@ -225,7 +225,7 @@ func (c *scene) act(it *chunkItem) {
 			continue
 		}
 		it.state = ended
-		it.attempt = store.DeliveryAttempt{SentAt: noon}
+		it.attempt = webhooks.DeliveryAttempt{SentAt: noon}
 		switch what {
 		case "~":
 			it.state = sending
@@ -237,17 +237,17 @@ func (c *scene) act(it *chunkItem) {
 	}
 }
 
-func (c *scene) rowsOf(text string, due till.Time) (out []*store.Delivery) {
+func (c *scene) rowsOf(text string, due till.Time) (out []*webhooks.Delivery) {
 	for _, word := range strings.Fields(text) {
 		var sequence int64
 		var payment string
 		fmt.Sscanf(word, "%d:%s", &sequence, &payment)
-		d := &store.Delivery{Sequence: sequence, Kind: store.DeliverEvent, SubjectID: till.ID{payment[0]}, Status: store.DeliveryPending, Attempts: 1, DueAt: due}
+		d := &webhooks.Delivery{Sequence: sequence, Kind: webhooks.DeliverEvent, SubjectID: till.ID{payment[0]}, Status: webhooks.DeliveryPending, Attempts: 1, DueAt: due}
 		switch {
 		case strings.HasSuffix(word, "~"):
 			d.LeaseUntil, d.DueAt = noon+5, noon+5
 		case strings.HasSuffix(word, "!"):
-			d.Kind = store.DeliverAgain
+			d.Kind = webhooks.DeliverAgain
 		}
 		out = append(out, d)
 	}

@@ -5,19 +5,19 @@ import (
 	"slices"
 
 	"till"
-	"till/store"
+	"till/store/webhooks"
 )
 
 // chunkItem is one delivery in a chunk.
 type chunkItem struct {
-	store.DeliveryKey
+	webhooks.DeliveryKey
 	subject till.ID
 	body    *body
-	row     *store.Delivery // nil: an event beyond the cursor, or of a replay
-	replay  bool            // of the chunk's range
+	row     *webhooks.Delivery // nil: an event beyond the cursor, or of a replay
+	replay  bool               // of the chunk's range
 
 	state    chunkItemState
-	attempt  store.DeliveryAttempt
+	attempt  webhooks.DeliveryAttempt
 	outcome  attemptOutcome
 	waitsFor till.Time // an older event of its subject is being sent until then
 }
@@ -32,7 +32,7 @@ const (
 
 // requested reports whether a person or the client requested the delivery. Such a delivery
 // neither supersedes others nor is superseded.
-func (it *chunkItem) requested() bool { return it.Kind != store.DeliverEvent }
+func (it *chunkItem) requested() bool { return it.Kind != webhooks.DeliverEvent }
 
 // supersedes reports whether the delivery makes older events of its subject needless. A
 // late receipt (payment.updated) does not: some endpoints learn the outcome only from the
@@ -43,11 +43,11 @@ func (it *chunkItem) supersedes() bool {
 
 // chunk is what is sent to an endpoint under one lease.
 type chunk struct {
-	e             *store.Endpoint
-	logRange      *store.LogRange // the replay in progress; nil: none
-	orderedGroups [][]*chunkItem  // one group per subject; the items of a group are sent in order, one at a time
-	items         []*chunkItem    // in the order in which they begin
-	open          []*store.Delivery
+	e             *webhooks.Endpoint
+	logRange      *webhooks.LogRange // the replay in progress; nil: none
+	orderedGroups [][]*chunkItem     // one group per subject; the items of a group are sent in order, one at a time
+	items         []*chunkItem       // in the order in which they begin
+	open          []*webhooks.Delivery
 
 	to, rangeTo int64 // the last event that was read, of the log and of the range
 
@@ -73,19 +73,19 @@ func weightOf(all []*body) (bytes int64) {
 
 // chunkInput is what a chunk is planned from.
 type chunkInput struct {
-	due      []*store.Delivery // deliveries that are due
-	bodies   map[int64]*body   // the events of due, by sequence
-	events   []*body           // after the cursor, ascending
-	logRange *store.LogRange
-	replay   []*body           // of the range, ascending
-	open     []*store.Delivery // pending deliveries of the same subjects
+	due      []*webhooks.Delivery // deliveries that are due
+	bodies   map[int64]*body      // the events of due, by sequence
+	events   []*body              // after the cursor, ascending
+	logRange *webhooks.LogRange
+	replay   []*body              // of the range, ascending
+	open     []*webhooks.Delivery // pending deliveries of the same subjects
 }
 
 // planChunk decides what is sent and in which order: due deliveries, then events after the
 // cursor, then a replay, at most limit in all.
-func planChunk(e *store.Endpoint, m *chunkInput, now till.Time, limit int) *chunk {
+func planChunk(e *webhooks.Endpoint, m *chunkInput, now till.Time, limit int) *chunk {
 	w := &chunk{e: e, to: e.Cursor, open: m.open, createdAt: make(map[int64]till.Time, len(m.events)+len(m.replay))}
-	slices.SortStableFunc(m.due, func(a, b *store.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	slices.SortStableFunc(m.due, func(a, b *webhooks.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	for _, r := range m.due[:min(limit, len(m.due))] {
 		w.items = append(w.items, &chunkItem{DeliveryKey: r.Key(), subject: r.SubjectID, body: m.bodies[r.Sequence], row: r})
 	}
@@ -96,14 +96,14 @@ func planChunk(e *store.Endpoint, m *chunkInput, now till.Time, limit int) *chun
 		}
 		w.to, w.createdAt[b.sequence] = b.sequence, b.createdAt
 		if subscribed {
-			w.items = append(w.items, &chunkItem{DeliveryKey: store.DeliveryKey{Sequence: b.sequence, Kind: store.DeliverEvent}, subject: b.subject, body: b})
+			w.items = append(w.items, &chunkItem{DeliveryKey: webhooks.DeliveryKey{Sequence: b.sequence, Kind: webhooks.DeliverEvent}, subject: b.subject, body: b})
 		}
 	}
 	if m.logRange != nil {
 		w.logRange, w.rangeTo = m.logRange, m.logRange.Next-1
-		kind := store.DeliverReplay
-		if m.logRange.Why == store.RangeCatchUp {
-			kind = store.DeliverEvent // it is late, but the first delivery of the event
+		kind := webhooks.DeliverReplay
+		if m.logRange.Why == webhooks.RangeCatchUp {
+			kind = webhooks.DeliverEvent // it is late, but the first delivery of the event
 		}
 		for n, b := range m.replay {
 			if n >= drainRate || len(w.items) >= limit {
@@ -111,7 +111,7 @@ func planChunk(e *store.Endpoint, m *chunkInput, now till.Time, limit int) *chun
 			}
 			w.rangeTo, w.createdAt[b.sequence] = b.sequence, b.createdAt
 			if e.Subscribed(b.kind) {
-				w.items = append(w.items, &chunkItem{DeliveryKey: store.DeliveryKey{Sequence: b.sequence, Kind: kind}, subject: b.subject, body: b, replay: true})
+				w.items = append(w.items, &chunkItem{DeliveryKey: webhooks.DeliveryKey{Sequence: b.sequence, Kind: kind}, subject: b.subject, body: b, replay: true})
 			}
 		}
 	}
@@ -145,7 +145,7 @@ func (w *chunk) groupBySubject(now till.Time) {
 }
 
 // leftover is a delivery as a chunk leaves it, and as it was before; nil if it is new.
-type leftover struct{ row, before *store.Delivery }
+type leftover struct{ row, before *webhooks.Delivery }
 
 // chunkResult is what is recorded of a closed chunk.
 type chunkResult struct {
@@ -206,21 +206,21 @@ func (w *chunk) close(now till.Time, jitter func() float64) *chunkResult {
 		}
 	}
 	for _, o := range w.open {
-		if o.Kind == store.DeliverEvent && o.Sequence < newest[o.SubjectID] && !w.has(o.Key()) && !o.Sending(now) {
+		if o.Kind == webhooks.DeliverEvent && o.Sequence < newest[o.SubjectID] && !w.has(o.Key()) && !o.Sending(now) {
 			s := *o
-			s.Status, s.UpdatedAt, s.LeaseUntil = store.DeliverySuperseded, now, 0
+			s.Status, s.UpdatedAt, s.LeaseUntil = webhooks.DeliverySuperseded, now, 0
 			r.rows = append(r.rows, leftover{&s, o})
 		}
 	}
 	return r
 }
 
-func (w *chunk) has(k store.DeliveryKey) bool {
+func (w *chunk) has(k webhooks.DeliveryKey) bool {
 	return slices.ContainsFunc(w.items, func(it *chunkItem) bool { return it.row != nil && it.DeliveryKey == k })
 }
 
 // leftoverRow returns the delivery that an item leaves, nil if none is needed.
-func (w *chunk) leftoverRow(it *chunkItem, r *chunkResult, newest map[till.ID]int64, under map[till.ID]bool, now till.Time, jitter func() float64) *store.Delivery {
+func (w *chunk) leftoverRow(it *chunkItem, r *chunkResult, newest map[till.ID]int64, under map[till.ID]bool, now till.Time, jitter func() float64) *webhooks.Delivery {
 	delivered := it.state == ended && it.outcome.response.Delivered()
 	if it.row == nil && delivered && !w.e.KeepsAnswers {
 		return nil
@@ -228,8 +228,8 @@ func (w *chunk) leftoverRow(it *chunkItem, r *chunkResult, newest map[till.ID]in
 	if it.row == nil && it.state == waiting && (it.replay && it.Sequence >= r.next || !it.replay && it.Sequence > r.cursor) {
 		return nil // it stays after the cursor
 	}
-	row := &store.Delivery{ClientID: w.e.ClientID, EndpointID: w.e.ID, Sequence: it.Sequence, Kind: it.Kind, ID: till.NewID(now), SubjectID: it.subject,
-		Status: store.DeliveryPending, DueAt: now, CreatedAt: now}
+	row := &webhooks.Delivery{ClientID: w.e.ClientID, EndpointID: w.e.ID, Sequence: it.Sequence, Kind: it.Kind, ID: till.NewID(now), SubjectID: it.subject,
+		Status: webhooks.DeliveryPending, DueAt: now, CreatedAt: now}
 	if it.row != nil {
 		copied := *it.row
 		row = &copied
@@ -246,7 +246,7 @@ func (w *chunk) leftoverRow(it *chunkItem, r *chunkResult, newest map[till.ID]in
 			return nil // unchanged
 		}
 		if !it.requested() && it.Sequence < newest[it.subject] {
-			row.Status = store.DeliverySuperseded
+			row.Status = webhooks.DeliverySuperseded
 		}
 		return row
 	case sending:
@@ -255,24 +255,24 @@ func (w *chunk) leftoverRow(it *chunkItem, r *chunkResult, newest map[till.ID]in
 		return row
 	}
 	finishAttempt(row, it.attempt, it.outcome.response, now, jitter())
-	if row.Status == store.DeliveryPending && !it.requested() && it.Sequence < newest[it.subject] {
-		row.Status = store.DeliverySuperseded
+	if row.Status == webhooks.DeliveryPending && !it.requested() && it.Sequence < newest[it.subject] {
+		row.Status = webhooks.DeliverySuperseded
 	}
-	r.exhausted = r.exhausted || row.Status == store.DeliveryExhausted
+	r.exhausted = r.exhausted || row.Status == webhooks.DeliveryExhausted
 	return row
 }
 
 // finishAttempt records an attempt that has ended on its delivery.
-func finishAttempt(row *store.Delivery, t store.DeliveryAttempt, a Response, now till.Time, j float64) {
+func finishAttempt(row *webhooks.Delivery, t webhooks.DeliveryAttempt, a Response, now till.Time, j float64) {
 	row.Attempts = min(row.Attempts+1, MaxAttempts)
 	row.Last, row.UpdatedAt, row.LeaseUntil = t, now, 0
 	if a.Delivered() {
-		row.Status = store.DeliveryDelivered
+		row.Status = webhooks.DeliveryDelivered
 		return
 	}
-	row.Status = store.DeliveryPending
+	row.Status = webhooks.DeliveryPending
 	var exhausted bool
 	if row.DueAt, exhausted = retryAt(now, row.Attempts, a.RetryAfter, j); exhausted {
-		row.Status = store.DeliveryExhausted
+		row.Status = webhooks.DeliveryExhausted
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/webhooks"
 )
 
 // change is one write about an endpoint.
@@ -18,12 +19,12 @@ type change struct {
 
 	// Of recordChange.
 	result   *chunkResult
-	logRange *store.LogRange
+	logRange *webhooks.LogRange
 	started  till.Time // when the chunk was read
 	release  bool      // give the lease back, even if there is more to send
 
 	// Of lateChange.
-	row  *store.Delivery
+	row  *webhooks.Delivery
 	item *chunkItem
 
 	failingSince till.Time // failing_since as read, to know which heads to lock
@@ -31,7 +32,7 @@ type change struct {
 	committed committedLease // the lease of the last try, to recognise it after an unknown commit
 
 	// The result.
-	e        *store.Endpoint // as committed; nil: another instance has the lease, or the endpoint was deleted
+	e        *webhooks.Endpoint // as committed; nil: another instance has the lease, or the endpoint was deleted
 	held     bool
 	replaced bool // the log no longer has the events that were sent
 	err      error
@@ -55,7 +56,7 @@ const (
 func jitter() float64 { return 2*rand.Float64() - 1 }
 
 // claim takes the lease of an endpoint that has something due and no lease.
-func (d *Dispatcher) claim(ctx context.Context, ref store.Ref) (*store.Endpoint, *endpointLease) {
+func (d *Dispatcher) claim(ctx context.Context, ref store.Ref) (*webhooks.Endpoint, *endpointLease) {
 	if d.injectFault("before claim") != nil {
 		return nil, nil
 	}
@@ -67,17 +68,17 @@ func (d *Dispatcher) claim(ctx context.Context, ref store.Ref) (*store.Endpoint,
 }
 
 // record writes the result of a chunk.
-func (d *Dispatcher) record(ctx context.Context, e *store.Endpoint, held *endpointLease, c *change) (*store.Endpoint, *endpointLease) {
+func (d *Dispatcher) record(ctx context.Context, e *webhooks.Endpoint, held *endpointLease, c *change) (*webhooks.Endpoint, *endpointLease) {
 	c.ref, c.version, c.failingSince = e.Ref(), held.version, e.FailingSince
 	return d.commitChange(ctx, c)
 }
 
 // release gives back a lease without a chunk.
-func (d *Dispatcher) release(ctx context.Context, e *store.Endpoint, held *endpointLease) (*store.Endpoint, *endpointLease) {
+func (d *Dispatcher) release(ctx context.Context, e *webhooks.Endpoint, held *endpointLease) (*webhooks.Endpoint, *endpointLease) {
 	return d.record(context.WithoutCancel(ctx), e, held, &change{kind: recordChange, result: &chunkResult{cursor: e.Cursor}, started: d.c.Store.Now(), release: true})
 }
 
-func (d *Dispatcher) commitChange(ctx context.Context, c *change) (*store.Endpoint, *endpointLease) {
+func (d *Dispatcher) commitChange(ctx context.Context, c *change) (*webhooks.Endpoint, *endpointLease) {
 	until := time.Now().Add(Lease)
 	if err := d.changes.Do(context.WithoutCancel(ctx), c); err != nil || c.err != nil {
 		d.c.Log.Warn("deliveries not recorded", "endpoint", c.ref.ID, "error", errors.Join(err, c.err))
@@ -119,7 +120,7 @@ func (d *Dispatcher) commitBatch(ctx context.Context, changes []*change) error {
 			heads = append(heads, c.ref.Client)
 		}
 	}
-	var disabled []*store.Endpoint
+	var disabled []*webhooks.Endpoint
 	err := d.c.Store.UpdateBackground(ctx, func(tx *store.Tx) (err error) {
 		b := &recording{ctx: ctx, tx: tx}
 		if len(heads) > 0 {
@@ -127,7 +128,7 @@ func (d *Dispatcher) commitBatch(ctx context.Context, changes []*change) error {
 				return err
 			}
 		}
-		if b.endpoints, b.createdAt, err = tx.LockEndpoints(ctx, refs, events); err != nil {
+		if b.endpoints, b.createdAt, err = webhooks.LockEndpoints(ctx, tx, refs, events); err != nil {
 			return err
 		}
 		b.touched = make(map[store.Ref]bool, len(refs))
@@ -176,7 +177,7 @@ func (c *change) passed() (out []store.EventKey) {
 func (c *change) mayDisable(now till.Time) bool {
 	outcomes := c.outcomes()
 	for _, o := range outcomes {
-		if o.response.Gone() || !o.response.Delivered() && !c.failingSince.IsZero() && now.Sub(c.failingSince) >= failingLimit-time.Minute {
+		if o.response.gone() || !o.response.Delivered() && !c.failingSince.IsZero() && now.Sub(c.failingSince) >= failingLimit-time.Minute {
 			return true
 		}
 	}

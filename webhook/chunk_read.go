@@ -7,16 +7,17 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/webhooks"
 )
 
 // chunkLimit returns how many items a chunk may have: one for a failing endpoint, a few
 // while a backlog drains, and for an unproven endpoint the number that proves it.
-func (d *Dispatcher) chunkLimit(e *store.Endpoint) int {
+func (d *Dispatcher) chunkLimit(e *webhooks.Endpoint) int {
 	switch {
 	case e.Failures >= till.FailingAfter:
 		return 1
-	case e.Answered < ProvenAfter:
-		return min(ProvenAfter-e.Answered, d.c.ChunkSize)
+	case e.Answered < provenAfter:
+		return min(provenAfter-e.Answered, d.c.ChunkSize)
 	case e.ThrottleUntil > 0:
 		return min(drainRate, d.c.ChunkSize)
 	}
@@ -28,14 +29,14 @@ func (d *Dispatcher) chunkLimit(e *store.Endpoint) int {
 const minRead = 64
 
 // readChunk reads the next chunk, of about so many bytes.
-func (d *Dispatcher) readChunk(ctx context.Context, e *store.Endpoint, bytes int64) (*chunk, error) {
+func (d *Dispatcher) readChunk(ctx context.Context, e *webhooks.Endpoint, bytes int64) (*chunk, error) {
 	var w *chunk
 	limit := d.chunkLimit(e)
 	err := d.c.Store.View(d.c.Store.Brief(ctx), func(tx *store.Tx) (err error) {
 		m, now, left, cut := &chunkInput{}, tx.Now(), bytes, false
 		tx.Weigh(weighUntil(&left))
 		if !e.NextRetry.IsZero() && e.NextRetry <= now {
-			if m.due, err = tx.DueDeliveries(ctx, e.Ref(), limit); err != nil {
+			if m.due, err = webhooks.DueDeliveries(ctx, tx, e.Ref(), limit); err != nil {
 				return err
 			}
 			if cut, err = d.readDueBodies(ctx, tx, e, m, &left); err != nil {
@@ -51,7 +52,7 @@ func (d *Dispatcher) readChunk(ctx context.Context, e *store.Endpoint, bytes int
 			}
 		}
 		if !e.NextRetry.IsZero() {
-			if m.open, err = tx.PendingForSubjects(ctx, e.Ref(), m.subjects()); err != nil {
+			if m.open, err = webhooks.PendingForSubjects(ctx, tx, e.Ref(), m.subjects()); err != nil {
 				return err
 			}
 		}
@@ -141,13 +142,13 @@ func (d *Dispatcher) readAhead(ctx context.Context, client till.ID, sequence int
 
 // readDueBodies reads the events of due deliveries. It drops the deliveries from the first
 // one on for which the bytes did not suffice; a later chunk sends them.
-func (d *Dispatcher) readDueBodies(ctx context.Context, tx *store.Tx, e *store.Endpoint, m *chunkInput, left *int64) (cut bool, err error) {
-	slices.SortStableFunc(m.due, func(a, b *store.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
+func (d *Dispatcher) readDueBodies(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, m *chunkInput, left *int64) (cut bool, err error) {
+	slices.SortStableFunc(m.due, func(a, b *webhooks.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	if err := m.readDue(ctx, tx, e.ClientID); err != nil || *left > 0 {
 		return false, err
 	}
 	all, n := len(m.due), 0
-	for n < all && (m.due[n].Kind == store.DeliverTest || m.bodies[m.due[n].Sequence].event != nil) {
+	for n < all && (m.due[n].Kind == webhooks.DeliverTest || m.bodies[m.due[n].Sequence].event != nil) {
 		n++
 	}
 	m.due = m.due[:max(n, 1)]
@@ -161,7 +162,7 @@ func (m *chunkInput) readDue(ctx context.Context, tx *store.Tx, client till.ID) 
 	m.bodies = make(map[int64]*body, len(m.due))
 	var sequences []int64
 	for _, r := range m.due {
-		if r.Kind != store.DeliverTest && m.bodies[r.Sequence] == nil {
+		if r.Kind != webhooks.DeliverTest && m.bodies[r.Sequence] == nil {
 			m.bodies[r.Sequence] = &body{}
 			sequences = append(sequences, r.Sequence)
 		}
@@ -174,11 +175,11 @@ func (m *chunkInput) readDue(ctx context.Context, tx *store.Tx, client till.ID) 
 }
 
 // readReplay reads the next events of the oldest open replay.
-func (d *Dispatcher) readReplay(ctx context.Context, tx *store.Tx, e *store.Endpoint, m *chunkInput) error {
+func (d *Dispatcher) readReplay(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, m *chunkInput) error {
 	if e.ReplayAt.IsZero() || e.ReplayAt > tx.Now() || e.ThrottleUntil > 0 {
 		return nil
 	}
-	ranges, err := tx.OpenRanges(ctx, e.Ref(), true, 1)
+	ranges, err := webhooks.OpenRanges(ctx, tx, e.Ref(), true, 1)
 	if err != nil || len(ranges) == 0 {
 		return err
 	}

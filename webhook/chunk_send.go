@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"till"
-	"till/store"
+	"till/store/webhooks"
 )
 
 // attemptTime is the longest time that an HTTPSender takes.
@@ -24,7 +24,7 @@ type endpointLease struct {
 
 // processChunk reads, sends and records a chunk. It returns the endpoint as recorded, and
 // its lease, nil if it has ended.
-func (d *Dispatcher) processChunk(ctx context.Context, r *endpointWorker, e *store.Endpoint, held *endpointLease) (*store.Endpoint, *endpointLease) {
+func (d *Dispatcher) processChunk(ctx context.Context, r *endpointWorker, e *webhooks.Endpoint, held *endpointLease) (*webhooks.Endpoint, *endpointLease) {
 	ctx = context.WithoutCancel(ctx)
 	started := d.c.Store.Now()
 	w, err := d.readChunk(ctx, e, d.growMemory(e.ClientID, r))
@@ -56,7 +56,7 @@ func (d *Dispatcher) processChunk(ctx context.Context, r *endpointWorker, e *sto
 	return after, next
 }
 
-func (r *chunkResult) rowOf(k store.DeliveryKey) *store.Delivery {
+func (r *chunkResult) rowOf(k webhooks.DeliveryKey) *webhooks.Delivery {
 	for _, l := range r.rows {
 		if l.row.Key() == k {
 			return l.row
@@ -71,7 +71,7 @@ type endpointSecrets struct {
 	oldUntil till.Time
 }
 
-func openSecrets(secrets *SecretSealer, e *store.Endpoint) (*endpointSecrets, error) {
+func openSecrets(secrets *SecretSealer, e *webhooks.Endpoint) (*endpointSecrets, error) {
 	k := &endpointSecrets{oldUntil: e.OldUntil}
 	for _, sealed := range [][]byte{e.Secret, e.OldSecret} {
 		if sealed == nil {
@@ -113,7 +113,7 @@ type chunkSend struct {
 // lateAttempt is an attempt that its chunk did not wait for.
 type lateAttempt struct {
 	recorded chan struct{}
-	row      *store.Delivery // set before recorded is closed; nil: the chunk was not recorded
+	row      *webhooks.Delivery // set before recorded is closed; nil: the chunk was not recorded
 }
 
 // sendChunk sends a chunk until all items are sent, too many have failed, or its time is
@@ -201,7 +201,7 @@ func (s *chunkSend) sendGroups(ctx context.Context, done func()) (late *chunkIte
 
 // post makes an attempt once every limiter admits it. begun is false if the chunk was
 // closed before that.
-func (s *chunkSend) post(ctx context.Context, it *chunkItem) (t store.DeliveryAttempt, o attemptOutcome, begun bool) {
+func (s *chunkSend) post(ctx context.Context, it *chunkItem) (t webhooks.DeliveryAttempt, o attemptOutcome, begun bool) {
 	all := s.admission.limiters(it.requested() || it.replay)
 	if !acquireAll(all, s.closing) {
 		return t, o, false
@@ -235,7 +235,7 @@ func (s *chunkSend) mayBegin(it *chunkItem) bool {
 
 // endAttempt notes an attempt's outcome. It reports whether the chunk was closed before the
 // attempt ended.
-func (s *chunkSend) endAttempt(it *chunkItem, t store.DeliveryAttempt, o attemptOutcome) (late bool) {
+func (s *chunkSend) endAttempt(it *chunkItem, t webhooks.DeliveryAttempt, o attemptOutcome) (late bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	it.state, it.attempt, it.outcome = ended, t, o
@@ -249,20 +249,20 @@ func (s *chunkSend) endAttempt(it *chunkItem, t store.DeliveryAttempt, o attempt
 }
 
 // attempt signs and posts one item.
-func (s *chunkSend) attempt(ctx context.Context, it *chunkItem) (t store.DeliveryAttempt, o attemptOutcome) {
+func (s *chunkSend) attempt(ctx context.Context, it *chunkItem) (t webhooks.DeliveryAttempt, o attemptOutcome) {
 	d, e := s.d, s.w.e
 	now := d.c.Store.Now()
-	t, o.repeated, o.url = store.DeliveryAttempt{SentAt: now, URL: e.URL}, it.row != nil && it.row.Attempts > 0, e.URL
+	t, o.repeated, o.url = webhooks.DeliveryAttempt{SentAt: now, URL: e.URL}, it.row != nil && it.row.Attempts > 0, e.URL
 	defer func() {
 		if v := recover(); v != nil {
 			d.c.Meter.Panicked("delivery")
 			d.c.Log.Error("event attempt panicked", "endpoint", e.ID, "sequence", it.Sequence, "panic", v, "stack", string(debug.Stack()))
-			t.Problem = ProblemInternal
-			o.response, o.ended, o.internal = Response{Problem: ProblemInternal}, d.c.Store.Now(), true
+			t.Problem = problemInternal
+			o.response, o.ended, o.internal = Response{Problem: problemInternal}, d.c.Store.Now(), true
 		}
 	}()
 	b := it.body
-	if it.Kind == store.DeliverTest {
+	if it.Kind == webhooks.DeliverTest {
 		b = testBody(e, it.row)
 	}
 	json := b.bytes()
@@ -273,12 +273,12 @@ func (s *chunkSend) attempt(ctx context.Context, it *chunkItem) (t store.Deliver
 	return t, o
 }
 
-// ProblemInternal says that an attempt failed on our side.
-const ProblemInternal = "internal"
+// problemInternal says that an attempt failed on our side.
+const problemInternal = "internal"
 
 // recordLate records an attempt that its chunk did not wait for, after the chunk is
 // recorded.
-func (d *Dispatcher) recordLate(ctx context.Context, r *endpointWorker, e *store.Endpoint, it *chunkItem, l *lateAttempt) {
+func (d *Dispatcher) recordLate(ctx context.Context, r *endpointWorker, e *webhooks.Endpoint, it *chunkItem, l *lateAttempt) {
 	<-l.recorded
 	if l.row != nil {
 		c := &change{kind: lateChange, ref: e.Ref(), row: l.row, item: it, failingSince: e.FailingSince}

@@ -6,6 +6,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/webhooks"
 )
 
 // clockWatch notices that the database's clock was set back: the clock has advanced by less
@@ -28,9 +29,9 @@ func (c *clockWatch) wentBack(now till.Time) bool {
 // All instances do it; the second finds nothing to repair.
 func (d *Dispatcher) repairFutureTimes(ctx context.Context) error {
 	for after := (store.Ref{}); ; {
-		var page []*store.Endpoint
+		var page []*webhooks.Endpoint
 		if err := d.c.Store.ViewAll(ctx, func(tx *store.Tx) (err error) {
-			page, err = tx.EndpointsAhead(ctx, after, Lease, sweepPage)
+			page, err = webhooks.EndpointsAhead(ctx, tx, after, Lease, sweepPage)
 			return err
 		}); err != nil {
 			return err
@@ -50,14 +51,14 @@ func (d *Dispatcher) repairFutureTimes(ctx context.Context) error {
 // repairEndpointTimes moves an endpoint's times out of the future. Each pause keeps its
 // length and starts now.
 func repairEndpointTimes(ctx context.Context, tx *store.Tx, ref store.Ref) error {
-	locked, _, err := tx.LockEndpoints(ctx, []store.Ref{ref}, nil)
+	locked, _, err := webhooks.LockEndpoints(ctx, tx, []store.Ref{ref}, nil)
 	if err != nil || locked[ref] == nil {
 		return err
 	}
 	e, now := locked[ref], tx.Now()
 	lease, replay := min(e.LeaseUntil, now.Add(Lease)), min(e.ReplayAt, now.Add(drainPause))
 	soon := now.Add(store.ClockSlack)
-	rows, err := tx.PendingFrom(ctx, ref, soon)
+	rows, err := webhooks.PendingFrom(ctx, tx, ref, soon)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func repairEndpointTimes(ctx context.Context, tx *store.Tx, ref store.Ref) error
 			r.DueAt = r.LeaseUntil
 		}
 	}
-	if err := tx.SaveDeliveries(ctx, rows); err != nil {
+	if err := webhooks.SaveDeliveries(ctx, tx, rows); err != nil {
 		return err
 	}
 	written := len(rows) > 0 || e.FailingSince > soon || e.LastSuccessAt > soon
@@ -80,8 +81,8 @@ func repairEndpointTimes(ctx context.Context, tx *store.Tx, ref store.Ref) error
 		e.FailingSince, e.LastSuccessAt = min(e.FailingSince, now), min(e.LastSuccessAt, now)
 	}
 	e.LeaseUntil, e.ReplayAt = lease, replay
-	if e.NextRetry, err = tx.NextRetry(ctx, ref); err != nil {
+	if e.NextRetry, err = webhooks.NextRetry(ctx, tx, ref); err != nil {
 		return err
 	}
-	return tx.SaveEndpoints(ctx, []*store.Endpoint{e})
+	return webhooks.SaveEndpoints(ctx, tx, []*webhooks.Endpoint{e})
 }

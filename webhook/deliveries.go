@@ -6,6 +6,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/webhooks"
 )
 
 // The limits of one list of an endpoint's deliveries.
@@ -16,7 +17,7 @@ const (
 
 // DeliveryView is a delivery as the list shows it, with its event.
 type DeliveryView struct {
-	store.Delivery
+	webhooks.Delivery
 	EventID   till.ID
 	EventKind till.EventKind
 	EventAt   till.Time
@@ -28,14 +29,14 @@ type DeliveryView struct {
 
 // DeliveryFilter selects deliveries of an endpoint. Zero fields do not filter.
 type DeliveryFilter struct {
-	Status   store.DeliveryStatus
+	Status   webhooks.DeliveryStatus
 	From, To till.Time // when the event was made, or a test asked for; both included
 	Before   int64     // events below this sequence
 }
 
 // resolve sets the end of the log that a list begins at, and returns the lowest sequence
 // that it may show.
-func (f *DeliveryFilter) resolve(ctx context.Context, tx *store.Tx, e *store.Endpoint) (lowest int64, err error) {
+func (f *DeliveryFilter) resolve(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint) (lowest int64, err error) {
 	if f.Before <= 0 {
 		f.Before = e.LastEvent + 1
 	}
@@ -61,19 +62,19 @@ func (f *DeliveryFilter) shows(l *DeliveryView) bool {
 // ListDeliveries returns an endpoint's deliveries, newest events first: at least limit of
 // them if there are as many. It also returns the sequence to continue before, 0 at the end.
 // It shows only events that the requester may read.
-func ListDeliveries(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Requester, f DeliveryFilter, limit int) (out []*DeliveryView, next int64, err error) {
+func ListDeliveries(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, by Requester, f DeliveryFilter, limit int) (out []*DeliveryView, next int64, err error) {
 	lowest, err := f.resolve(ctx, tx, e)
 	if err != nil || f.Before <= lowest {
 		return nil, 0, err
 	}
-	if f.Status == store.DeliverySuperseded || f.Status == store.DeliveryExhausted {
+	if f.Status == webhooks.DeliverySuperseded || f.Status == webhooks.DeliveryExhausted {
 		return listRows(ctx, tx, e, by, &f, lowest, limit)
 	}
-	ranges, err := tx.OpenRanges(ctx, e.Ref(), false, maxLogRanges)
+	ranges, err := webhooks.OpenRanges(ctx, tx, e.Ref(), false, maxLogRanges)
 	if err != nil {
 		return nil, 0, err
 	}
-	asked, err := tx.OpenRanges(ctx, e.Ref(), true, maxLogRanges+maxReplays)
+	asked, err := webhooks.OpenRanges(ctx, tx, e.Ref(), true, maxLogRanges+maxReplays)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -103,8 +104,8 @@ func ListDeliveries(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Req
 
 // listRange returns the deliveries of the events from one sequence to another, both
 // included, newest first.
-func listRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, ranges []*store.LogRange, from, to int64) ([]*DeliveryView, error) {
-	rows, err := tx.DeliveriesBetween(ctx, e.Ref(), from, to)
+func listRange(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, ranges []*webhooks.LogRange, from, to int64) ([]*DeliveryView, error) {
+	rows, err := webhooks.DeliveriesBetween(ctx, tx, e.Ref(), from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func listRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, ranges []*s
 	told := map[int64]bool{}
 	for _, r := range rows {
 		l := &DeliveryView{Delivery: *r, HasRow: true}
-		if r.Kind == store.DeliverEvent {
+		if r.Kind == webhooks.DeliverEvent {
 			told[r.Sequence] = true
 		}
 		l.describe(events)
@@ -128,8 +129,8 @@ func listRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, ranges []*s
 		if status == "" || told[ev.Sequence] {
 			continue
 		}
-		l := &DeliveryView{Delivery: store.Delivery{ClientID: e.ClientID, EndpointID: e.ID, Sequence: ev.Sequence, Kind: store.DeliverEvent, SubjectID: ev.SubjectID, Status: status}}
-		if status == store.DeliveryDelivered {
+		l := &DeliveryView{Delivery: webhooks.Delivery{ClientID: e.ClientID, EndpointID: e.ID, Sequence: ev.Sequence, Kind: webhooks.DeliverEvent, SubjectID: ev.SubjectID, Status: status}}
+		if status == webhooks.DeliveryDelivered {
 			l.Attempts = 1
 		}
 		l.describe(events)
@@ -142,36 +143,36 @@ func listRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, ranges []*s
 // derivedStatus returns the status of an event without a row. It returns "" if the endpoint
 // was not subscribed to the event, or if its subscription has changed since, so that this
 // is no longer known.
-func derivedStatus(e *store.Endpoint, ranges []*store.LogRange, ev *till.Event) store.DeliveryStatus {
-	inRange := func(why store.RangeReason) bool {
-		return slices.ContainsFunc(ranges, func(s *store.LogRange) bool { return s.Why == why && s.Next <= ev.Sequence && ev.Sequence <= s.To })
+func derivedStatus(e *webhooks.Endpoint, ranges []*webhooks.LogRange, ev *till.Event) webhooks.DeliveryStatus {
+	inRange := func(why webhooks.RangeReason) bool {
+		return slices.ContainsFunc(ranges, func(s *webhooks.LogRange) bool { return s.Why == why && s.Next <= ev.Sequence && ev.Sequence <= s.To })
 	}
 	switch {
 	case ev.Sequence <= e.Start || !e.Subscribed(ev.Kind):
 		return ""
-	case inRange(store.RangeDisabled):
-		return store.DeliveryDisabled
-	case inRange(store.RangeCatchUp):
-		return store.DeliveryPending
+	case inRange(webhooks.RangeDisabled):
+		return webhooks.DeliveryDisabled
+	case inRange(webhooks.RangeCatchUp):
+		return webhooks.DeliveryPending
 	case ev.Sequence > e.Cursor && !e.Enabled:
-		return store.DeliveryDisabled
+		return webhooks.DeliveryDisabled
 	case ev.Sequence > e.Cursor:
-		return store.DeliveryPending
+		return webhooks.DeliveryPending
 	case ev.Sequence <= e.EventsListedFrom:
 		return ""
 	}
-	return store.DeliveryDelivered
+	return webhooks.DeliveryDelivered
 }
 
 // DeliveriesOf returns what became of some events of a client with each of its
 // endpoints, by endpoint and sequence. It costs the same number of statements
 // however many there are.
-func DeliveriesOf(ctx context.Context, tx *store.Tx, client till.ID, events []*till.Event) ([]*DeliveryView, map[till.ID]*store.Endpoint, error) {
-	endpoints, err := tx.Endpoints(ctx, client, MaxEndpoints)
+func DeliveriesOf(ctx context.Context, tx *store.Tx, client till.ID, events []*till.Event) ([]*DeliveryView, map[till.ID]*webhooks.Endpoint, error) {
+	endpoints, err := webhooks.Endpoints(ctx, tx, client, MaxEndpoints)
 	if err != nil || len(endpoints) == 0 || len(events) == 0 {
 		return nil, nil, err
 	}
-	byID, ids := map[till.ID]*store.Endpoint{}, make([]till.ID, len(endpoints))
+	byID, ids := map[till.ID]*webhooks.Endpoint{}, make([]till.ID, len(endpoints))
 	for i, e := range endpoints {
 		byID[e.ID], ids[i] = e, e.ID
 	}
@@ -179,11 +180,11 @@ func DeliveriesOf(ctx context.Context, tx *store.Tx, client till.ID, events []*t
 	for i, ev := range events {
 		sequences[i] = ev.Sequence
 	}
-	rows, err := tx.DeliveriesOfEvents(ctx, client, ids, sequences)
+	rows, err := webhooks.DeliveriesOfEvents(ctx, tx, client, ids, sequences)
 	if err != nil {
 		return nil, nil, err
 	}
-	ranges, err := tx.OpenRangesOf(ctx, client, len(endpoints)*(maxLogRanges+maxReplays))
+	ranges, err := webhooks.OpenRangesOf(ctx, tx, client, len(endpoints)*(maxLogRanges+maxReplays))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -195,19 +196,19 @@ func DeliveriesOf(ctx context.Context, tx *store.Tx, client till.ID, events []*t
 	told := map[key]bool{}
 	for _, r := range rows {
 		l := &DeliveryView{Delivery: *r, HasRow: true}
-		told[key{r.EndpointID, r.Sequence}] = told[key{r.EndpointID, r.Sequence}] || r.Kind == store.DeliverEvent
+		told[key{r.EndpointID, r.Sequence}] = told[key{r.EndpointID, r.Sequence}] || r.Kind == webhooks.DeliverEvent
 		l.describe(events)
 		out = append(out, l)
 	}
 	for _, e := range endpoints {
-		own := slices.DeleteFunc(slices.Clone(ranges), func(r *store.LogRange) bool { return r.EndpointID != e.ID })
+		own := slices.DeleteFunc(slices.Clone(ranges), func(r *webhooks.LogRange) bool { return r.EndpointID != e.ID })
 		for _, ev := range events {
 			status := derivedStatus(e, own, ev)
 			if status == "" || told[key{e.ID, ev.Sequence}] {
 				continue
 			}
-			l := &DeliveryView{Delivery: store.Delivery{ClientID: client, EndpointID: e.ID, Sequence: ev.Sequence, Kind: store.DeliverEvent, SubjectID: ev.SubjectID, Status: status}}
-			if status == store.DeliveryDelivered {
+			l := &DeliveryView{Delivery: webhooks.Delivery{ClientID: client, EndpointID: e.ID, Sequence: ev.Sequence, Kind: webhooks.DeliverEvent, SubjectID: ev.SubjectID, Status: status}}
+			if status == webhooks.DeliveryDelivered {
 				l.Attempts = 1
 			}
 			l.describe(events)
@@ -219,17 +220,17 @@ func DeliveriesOf(ctx context.Context, tx *store.Tx, client till.ID, events []*t
 
 // DeliveriesAt returns what became of one event at an endpoint, every delivery of it. A
 // test is at the event that was the last when it was asked for.
-func DeliveriesAt(ctx context.Context, tx *store.Tx, e *store.Endpoint, sequence int64) ([]*DeliveryView, error) {
-	ranges, err := tx.OpenRangesOf(ctx, e.ClientID, MaxEndpoints*(maxLogRanges+maxReplays))
+func DeliveriesAt(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, sequence int64) ([]*DeliveryView, error) {
+	ranges, err := webhooks.OpenRangesOf(ctx, tx, e.ClientID, MaxEndpoints*(maxLogRanges+maxReplays))
 	if err != nil {
 		return nil, err
 	}
-	ranges = slices.DeleteFunc(ranges, func(r *store.LogRange) bool { return r.EndpointID != e.ID })
+	ranges = slices.DeleteFunc(ranges, func(r *webhooks.LogRange) bool { return r.EndpointID != e.ID })
 	return listRange(ctx, tx, e, ranges, sequence, sequence)
 }
 
 func (l *DeliveryView) describe(events []*till.Event) {
-	if l.Kind == store.DeliverTest {
+	if l.Kind == webhooks.DeliverTest {
 		l.EventID, l.EventKind, l.EventAt = l.ID, till.EndpointTest, l.ID.Time()
 		return
 	}
@@ -241,13 +242,13 @@ func (l *DeliveryView) describe(events []*till.Event) {
 }
 
 // listRows returns the rows with a status, down to the lowest sequence.
-func listRows(ctx context.Context, tx *store.Tx, e *store.Endpoint, by Requester, f *DeliveryFilter, lowest int64, limit int) (out []*DeliveryView, next int64, err error) {
+func listRows(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, by Requester, f *DeliveryFilter, lowest int64, limit int) (out []*DeliveryView, next int64, err error) {
 	const perSequence = 3 // kinds of delivery that one event can have
-	rows, err := tx.DeliveriesOf(ctx, e.Ref(), f.Status, f.Before, limit+perSequence)
+	rows, err := webhooks.DeliveriesOf(ctx, tx, e.Ref(), f.Status, f.Before, limit+perSequence)
 	if err != nil {
 		return nil, 0, err
 	}
-	if i := slices.IndexFunc(rows, func(r *store.Delivery) bool { return r.Sequence < lowest }); i >= 0 {
+	if i := slices.IndexFunc(rows, func(r *webhooks.Delivery) bool { return r.Sequence < lowest }); i >= 0 {
 		rows = rows[:i]
 	}
 	sequences := make([]int64, len(rows))

@@ -18,6 +18,7 @@ import (
 	"till/internal/trace"
 	"till/meter"
 	"till/store"
+	"till/store/webhooks"
 )
 
 // HTTPSender makes one attempt: a Sender, or a test's wrapper of one.
@@ -258,13 +259,13 @@ func (d *Dispatcher) dispatchClients(ctx context.Context, clients []till.ID) {
 
 // dueOf returns the endpoints of clients that have something to send. Those of ours had a
 // running worker when the hint came.
-func (d *Dispatcher) dueOf(ctx context.Context, clients []till.ID, ours map[store.Ref]bool, now time.Time) (due []*store.Endpoint, err error) {
+func (d *Dispatcher) dueOf(ctx context.Context, clients []till.ID, ours map[store.Ref]bool, now time.Time) (due []*webhooks.Endpoint, err error) {
 	// On an unreachable node, the sweep finds what is due, when the node is back.
 	clients = slices.DeleteFunc(clients, func(c till.ID) bool { return d.c.Store.CheckNode(ctx, c) != nil })
 	err = d.c.Store.View(d.c.Store.Brief(ctx), func(tx *store.Tx) error {
 		due = nil
 		for _, c := range clients {
-			endpoints, err := tx.Endpoints(ctx, c, MaxEndpoints)
+			endpoints, err := webhooks.Endpoints(ctx, tx, c, MaxEndpoints)
 			if err != nil {
 				return err
 			}
@@ -282,7 +283,7 @@ func (d *Dispatcher) dueOf(ctx context.Context, clients []till.ID, ours map[stor
 	return due, err
 }
 
-func (d *Dispatcher) remember(client till.ID, endpoints []*store.Endpoint, now time.Time) {
+func (d *Dispatcher) remember(client till.ID, endpoints []*webhooks.Endpoint, now time.Time) {
 	k := clientEndpoints{at: now}
 	for _, e := range endpoints {
 		if e.Enabled {
@@ -308,7 +309,7 @@ func (d *Dispatcher) sweep(ctx context.Context) time.Duration {
 	}
 	var after store.Ref
 	for {
-		page, err := d.c.Store.DueEndpoints(ctx, after, sweepPage)
+		page, err := webhooks.FindDueEndpoints(ctx, d.c.Store, after, sweepPage)
 		if err != nil {
 			d.c.Log.Warn("due endpoints not read", "error", err)
 			return -1

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,9 @@ import (
 	"unicode/utf8"
 
 	"till"
+	"till/internal/nearest"
 	"till/store"
+	"till/store/webhooks"
 )
 
 // Limits of endpoints.
@@ -50,6 +53,10 @@ type Request struct {
 
 	// Secret is one that the client has drawn; of a new endpoint only.
 	Secret *string `json:"secret"`
+
+	// Unknown are mistakes of members that nobody knows. They do not reject an endpoint that
+	// is there already.
+	Unknown []till.FieldError `json:"-"`
 }
 
 var errNoEndpoint = &till.Error{Code: till.CodeEndpointNotFound, Detail: "There is no such webhook endpoint."}
@@ -68,7 +75,7 @@ func (s *Endpoints) check(ctx context.Context, client *till.Client, r *Request, 
 		}
 		err := CheckURL(raw, client.Mode, s.Allow)
 		if err == nil {
-			err = s.Sender.CheckHost(ctx, raw)
+			err = s.Sender.checkHost(ctx, raw)
 		}
 		var e *till.Error
 		switch {
@@ -93,10 +100,18 @@ func (s *Endpoints) check(ctx context.Context, client *till.Client, r *Request, 
 		}
 	}
 	if fields != nil {
-		return invalid(fields...)
+		return invalid(append(fields, r.Unknown...)...)
 	}
 	return nil
 }
+
+// kindWords are the kinds of events as texts.
+var kindWords = func() (words []string) {
+	for _, k := range till.EventKinds {
+		words = append(words, string(k))
+	}
+	return words
+}()
 
 func checkKinds(kinds []string) (fields []till.FieldError) {
 	add := func(i int, code till.Code, detail string) {
@@ -118,7 +133,7 @@ func checkKinds(kinds []string) (fields []till.FieldError) {
 		case k == till.AllEvents && len(kinds) > 1:
 			add(i, till.FieldInvalidFormat, `"*" stands alone.`)
 		case k != till.AllEvents && !slices.Contains(till.EventKinds, till.EventKind(k)):
-			add(i, till.FieldUnknownEvent, "There is no such event.")
+			add(i, till.FieldUnknownEvent, "There is no such event"+cmp.Or(nearest.Hint(k, kindWords), "."))
 		case slices.Contains(kinds[:i], k):
 			add(i, till.FieldInvalidFormat, "The event is named twice.")
 		}
@@ -153,7 +168,7 @@ func (r *Request) checkScopes(by *Requester) error {
 
 // apply copies a request into an endpoint. It expands "*" to the kinds that the requester
 // may read.
-func (r *Request) apply(e *store.Endpoint, by *Requester) {
+func (r *Request) apply(e *webhooks.Endpoint, by *Requester) {
 	if r.URL != nil {
 		e.URL = *r.URL
 	}
@@ -188,16 +203,19 @@ func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request,
 	if r.Secret != nil {
 		secret, _ = ParseSecret(*r.Secret) // checked above
 	}
-	var first *store.Endpoint
-	e := &store.Endpoint{Endpoint: till.Endpoint{ClientID: client.ID, ID: id}, KeepsAnswers: client.Mode == till.Test && !s.asLive, Secret: s.Secrets.Seal(secret, client.ID, id)}
+	var first *webhooks.Endpoint
+	e := &webhooks.Endpoint{Endpoint: till.Endpoint{ClientID: client.ID, ID: id}, KeepsAnswers: client.Mode == till.Test && !s.asLive, Secret: s.Secrets.Seal(secret, client.ID, id)}
 	r.apply(e, &by)
 	err = s.audited(ctx, client.ID, by.Actor, func(ctx context.Context, tx *store.Tx, h *store.Head, at till.Time) (auditEntry, error) {
-		all, err := tx.Endpoints(ctx, client.ID, MaxEndpoints)
+		all, err := webhooks.Endpoints(ctx, tx, client.ID, MaxEndpoints)
 		if err != nil {
 			return auditEntry{}, err
 		}
 		if first = s.sameEndpoint(all, r, secret); first != nil {
 			return auditEntry{}, nil
+		}
+		if r.Unknown != nil {
+			return auditEntry{}, invalid(r.Unknown...)
 		}
 		if len(all) >= MaxEndpoints {
 			return auditEntry{}, invalid(till.FieldError{Code: till.FieldTooMany, Detail: fmt.Sprintf("A client has at most %d endpoints.", MaxEndpoints)})
@@ -207,9 +225,9 @@ func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request,
 		if r.Enabled != nil && !*r.Enabled {
 			e.Enabled, e.DisabledAt, e.DisableReason = false, at, till.DisabledByClient
 		}
-		return auditEntry{"webhook_endpoint.create", id, describeEndpoint(e)}, tx.InsertEndpoint(ctx, e)
+		return auditEntry{"webhook_endpoint.create", id, describeEndpoint(e)}, webhooks.InsertEndpoint(ctx, tx, e)
 	}, func(ctx context.Context, tx *store.Tx) (bool, error) {
-		made, err := tx.Endpoint(ctx, e.Ref())
+		made, err := webhooks.ReadEndpoint(ctx, tx, e.Ref())
 		return made != nil, err
 	})
 	switch {
@@ -225,15 +243,15 @@ func (s *Endpoints) Create(ctx context.Context, client *till.Client, r *Request,
 // those of the disabled period can be replayed. It returns CodeInsufficientScope for events
 // that the requester may not read. Such an endpoint the requester can only describe and
 // disable.
-func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, r *Request, by Requester) (*store.Endpoint, error) {
+func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, r *Request, by Requester) (*webhooks.Endpoint, error) {
 	if err := s.check(ctx, client, r, false); err != nil {
 		return nil, err
 	}
 	if err := r.checkScopes(&by); err != nil {
 		return nil, err
 	}
-	var e *store.Endpoint
-	err := s.auditedEndpoint(ctx, client.ID, id, by.Actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, h *store.Head, at till.Time) (auditEntry, error) {
+	var e *webhooks.Endpoint
+	err := s.auditedEndpoint(ctx, client.ID, id, by.Actor, func(ctx context.Context, tx *store.Tx, locked *webhooks.Endpoint, h *store.Head, at till.Time) (auditEntry, error) {
 		e = locked
 		before := *e
 		// Pending deliveries go to the new address, so the requester must be allowed to
@@ -270,19 +288,19 @@ func (s *Endpoints) Patch(ctx context.Context, client *till.Client, id till.ID, 
 			return auditEntry{}, nil
 		}
 		e.UpdatedAt = at
-		return auditEntry{"webhook_endpoint.patch", id, strings.Join(what, ", ")}, tx.SaveEndpoints(ctx, []*store.Endpoint{e})
+		return auditEntry{"webhook_endpoint.patch", id, strings.Join(what, ", ")}, webhooks.SaveEndpoints(ctx, tx, []*webhooks.Endpoint{e})
 	})
 	return e, err
 }
 
-func (s *Endpoints) disable(ctx context.Context, tx *store.Tx, e *store.Endpoint, _ int64, at till.Time, _ string) error {
+func (s *Endpoints) disable(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, _ int64, at till.Time, _ string) error {
 	e.Enabled, e.DisabledAt, e.DisableReason, e.NextRetry = false, at, till.DisabledByClient, 0
-	return tx.DisablePending(ctx, e.Ref(), at)
+	return webhooks.DisablePending(ctx, tx, e.Ref(), at)
 }
 
 // enable enables an endpoint. The events of the disabled period are a log range that a
 // replay can send.
-func (s *Endpoints) enable(ctx context.Context, tx *store.Tx, e *store.Endpoint, last int64, at till.Time, actor string) error {
+func (s *Endpoints) enable(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, last int64, at till.Time, actor string) error {
 	e.Enabled, e.DisabledAt, e.DisableReason = true, 0, ""
 	e.Failures, e.FailingSince, e.BlockedUntil, e.ThrottleUntil, e.Answered = 0, 0, 0, 0, 0
 	if err := tx.CloseCases(ctx, []store.CaseClosure{{Ref: e.Ref(), By: actor, At: at, Kinds: []string{CaseDisabled}}}); err != nil || e.Cursor >= last {
@@ -290,7 +308,7 @@ func (s *Endpoints) enable(ctx context.Context, tx *store.Tx, e *store.Endpoint,
 	}
 	from := e.Cursor + 1
 	e.Cursor, e.CursorAt, e.Backlog = last, 0, 0
-	open, err := tx.OpenRanges(ctx, e.Ref(), false, maxLogRanges)
+	open, err := webhooks.OpenRanges(ctx, tx, e.Ref(), false, maxLogRanges)
 	if err != nil {
 		return err
 	}
@@ -298,9 +316,9 @@ func (s *Endpoints) enable(ctx context.Context, tx *store.Tx, e *store.Endpoint,
 		// There are too many ranges: extend the last one to cover this period.
 		logRange := open[maxLogRanges-1]
 		logRange.To = last
-		return tx.SaveRange(ctx, logRange)
+		return webhooks.SaveRange(ctx, tx, logRange)
 	}
-	return tx.InsertRange(ctx, &store.LogRange{ClientID: e.ClientID, EndpointID: e.ID, ID: till.NewID(at), Why: store.RangeDisabled,
+	return webhooks.InsertRange(ctx, tx, &webhooks.LogRange{ClientID: e.ClientID, EndpointID: e.ID, ID: till.NewID(at), Why: webhooks.RangeDisabled,
 		From: from, Next: from, To: last, CreatedAt: at})
 }
 
@@ -309,7 +327,7 @@ func (s *Endpoints) enable(ctx context.Context, tx *store.Tx, e *store.Endpoint,
 // returns CodeInsufficientScope if the endpoint receives kinds that the requester may not
 // read. A secret that the client drew can be sent again: if the endpoint has it, nothing
 // changes.
-func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time.Duration, own *string, by Requester) (*store.Endpoint, Secret, error) {
+func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time.Duration, own *string, by Requester) (*webhooks.Endpoint, Secret, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return nil, nil, invalid(till.FieldError{Pointer: "/overlap_seconds", Code: till.FieldInvalidFormat,
 			Detail: "The overlap is from 0 to " + strconv.Itoa(int(MaxOverlap/time.Second)) + " seconds."})
@@ -322,8 +340,8 @@ func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time
 		}
 	}
 	sealed := s.Secrets.Seal(secret, client, id)
-	var e *store.Endpoint
-	err := s.auditedEndpoint(ctx, client, id, by.Actor, func(ctx context.Context, tx *store.Tx, locked *store.Endpoint, _ *store.Head, at till.Time) (auditEntry, error) {
+	var e *webhooks.Endpoint
+	err := s.auditedEndpoint(ctx, client, id, by.Actor, func(ctx context.Context, tx *store.Tx, locked *webhooks.Endpoint, _ *store.Head, at till.Time) (auditEntry, error) {
 		e = locked
 		if err := by.checkEndpoint(ctx, tx, e); err != nil {
 			return auditEntry{}, err
@@ -336,7 +354,7 @@ func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time
 			e.OldSecret, e.OldUntil = e.Secret, at.Add(overlap)
 		}
 		e.Secret, e.UpdatedAt = sealed, at
-		return auditEntry{"webhook_endpoint.rotate", id, "overlap " + overlap.String()}, tx.SaveEndpoints(ctx, []*store.Endpoint{e})
+		return auditEntry{"webhook_endpoint.rotate", id, "overlap " + overlap.String()}, webhooks.SaveEndpoints(ctx, tx, []*webhooks.Endpoint{e})
 	})
 	if err != nil {
 		return nil, nil, err
@@ -346,8 +364,8 @@ func (s *Endpoints) Rotate(ctx context.Context, client, id till.ID, overlap time
 
 // Delete deletes an endpoint and its deliveries.
 func (s *Endpoints) Delete(ctx context.Context, client, id till.ID, actor string) error {
-	err := s.auditedEndpoint(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, _ *store.Head, at till.Time) (auditEntry, error) {
-		return auditEntry{"webhook_endpoint.delete", id, describeEndpoint(e)}, errors.Join(tx.CloseCases(ctx, []store.CaseClosure{{Ref: e.Ref(), By: actor, At: at}}), tx.DeleteEndpoint(ctx, e.Ref()))
+	err := s.auditedEndpoint(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, _ *store.Head, at till.Time) (auditEntry, error) {
+		return auditEntry{"webhook_endpoint.delete", id, describeEndpoint(e)}, errors.Join(tx.CloseCases(ctx, []store.CaseClosure{{Ref: e.Ref(), By: actor, At: at}}), webhooks.DeleteEndpoint(ctx, tx, e.Ref()))
 	})
 	return err
 }

@@ -10,7 +10,9 @@ import (
 	"till"
 	"till/internal/seal"
 	"till/store"
+	"till/store/auditlog"
 	"till/store/storetest"
+	"till/store/webhooks"
 )
 
 // acting is the acts on endpoints, with nobody to deliver.
@@ -38,7 +40,7 @@ func TestTheBoundsOfEndpoints(t *testing.T) {
 		a, client, ctx := acting(t, s), storetest.NewClient(t, s, till.Test), t.Context()
 		collector := storetest.NewCollector(t, s)
 		url, off := "https://93.184.216.34/hooks", false
-		create := func(enabled *bool) (*store.Endpoint, error) {
+		create := func(enabled *bool) (*webhooks.Endpoint, error) {
 			made, err := a.Create(ctx, client, &Request{URL: &url, Events: &[]string{"*"}, Enabled: enabled}, awa)
 			if err != nil {
 				return nil, err
@@ -49,7 +51,7 @@ func TestTheBoundsOfEndpoints(t *testing.T) {
 		if err != nil || disabled.Enabled || disabled.DisableReason != till.DisabledByClient {
 			t.Fatalf("made switched off: %+v, %v", disabled, err)
 		}
-		var e *store.Endpoint
+		var e *webhooks.Endpoint
 		for range MaxEndpoints - 1 {
 			if e, err = create(nil); err != nil {
 				t.Fatal(err)
@@ -125,7 +127,7 @@ func TestActsOnEndpointsAreAudited(t *testing.T) {
 		}
 		var acts []string
 		err = s.View(ctx, func(tx *store.Tx) error {
-			rows, err := tx.Audit(ctx, client.ID, 0, 100)
+			rows, err := auditlog.Read(ctx, tx, client.ID, 0, 100)
 			for _, r := range rows {
 				acts = append(acts, strings.TrimPrefix(r.Action, "webhook_endpoint."))
 				if r.Actor != "Awa" || r.SubjectID != e.ID || strings.Contains(r.Detail, "whsec") {

@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"till"
-	"till/store"
+	"till/store/webhooks"
 )
 
 // A client chooses an endpoint's address, and the host's owner is not asked. So every post
 // passes limiters, to protect the host: those of its host, for all clients, and those of
 // its client, for all hosts. The limiters are in memory, so the rates are per instance.
 const (
-	// ProvenAfter is how many times an endpoint answers 2xx before it is sent more than one
+	// provenAfter is how many times an endpoint answers 2xx before it is sent more than one
 	// event at a time. A change of its address starts the count again.
-	ProvenAfter = 5
+	provenAfter = 5
 
 	unprovenRate       = 20  // posts per second to one host's endpoints that are unproven or failing
 	unprovenConcurrent = 16  // of those, at once
@@ -195,7 +195,7 @@ type admission struct {
 }
 
 // admit returns the admission of a chunk for an endpoint at a host.
-func (p *limiterRegistry) admit(e *store.Endpoint, host string) *admission {
+func (p *limiterRegistry) admit(e *webhooks.Endpoint, host string) *admission {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := &admission{registry: p, proven: proven(e), extra: !p.isFirst(clientHost{e.ClientID, host}, e.ID)}
@@ -299,12 +299,12 @@ func (w *admission) adapt(o *attemptOutcome) {
 }
 
 // proven reports whether an endpoint may be sent several events at once.
-func proven(e *store.Endpoint) bool {
-	return e.Answered >= ProvenAfter && e.Failures < till.FailingAfter
+func proven(e *webhooks.Endpoint) bool {
+	return e.Answered >= provenAfter && e.Failures < till.FailingAfter
 }
 
 // maxParallel returns how many posts to an endpoint may be under way.
-func (d *Dispatcher) maxParallel(e *store.Endpoint) int {
+func (d *Dispatcher) maxParallel(e *webhooks.Endpoint) int {
 	if proven(e) {
 		return d.c.PerEndpoint
 	}
@@ -312,7 +312,7 @@ func (d *Dispatcher) maxParallel(e *store.Endpoint) int {
 }
 
 // freeSlots returns how many more attempts may begin.
-func (d *Dispatcher) freeSlots(r *endpointWorker, e *store.Endpoint) int {
+func (d *Dispatcher) freeSlots(r *endpointWorker, e *webhooks.Endpoint) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r.parallel = d.maxParallel(e)

@@ -14,6 +14,7 @@ import (
 	"till"
 	"till/store"
 	"till/store/storetest"
+	"till/store/webhooks"
 )
 
 // another registers one more endpoint at the shop's address.
@@ -34,13 +35,13 @@ func (s *shop) prove() {
 	s.w.t.Helper()
 	ctx := context.Background()
 	if err := s.w.store.Update(ctx, func(tx *store.Tx) error {
-		locked, _, err := tx.LockEndpoints(ctx, []store.Ref{s.e.Ref()}, nil)
+		locked, _, err := webhooks.LockEndpoints(ctx, tx, []store.Ref{s.e.Ref()}, nil)
 		if err != nil {
 			return err
 		}
 		e := locked[s.e.Ref()]
-		e.Answered = ProvenAfter
-		return tx.SaveEndpoints(ctx, []*store.Endpoint{e})
+		e.Answered = provenAfter
+		return webhooks.SaveEndpoints(ctx, tx, []*webhooks.Endpoint{e})
 	}); err != nil {
 		s.w.t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestManyEndpointsOfAClientAtOneHostAreBounded(t *testing.T) {
 		for range MaxEndpoints - 1 {
 			s.another(w.client)
 		}
-		for range ProvenAfter {
+		for range provenAfter {
 			w.pay()
 		}
 		time.Sleep(15 * time.Second)
@@ -184,7 +185,7 @@ func TestANewEndpointStartsSlowly(t *testing.T) {
 		s.answer = func(*receipt) int {
 			mu.Lock()
 			now++
-			if most = max(most, now); answered < ProvenAfter {
+			if most = max(most, now); answered < provenAfter {
 				before = max(before, now)
 			}
 			mu.Unlock()
@@ -245,7 +246,7 @@ func TestASlowHostKeepsNobodyWaiting(t *testing.T) {
 		for range MaxEndpoints - 1 {
 			slow.another(w.client)
 		}
-		for range ProvenAfter {
+		for range provenAfter {
 			w.pay()
 		}
 		time.Sleep(20 * time.Second)

@@ -6,6 +6,8 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/auditlog"
+	"till/store/webhooks"
 )
 
 // maxActsRead is how many acts on an endpoint are looked through, the oldest first.
@@ -16,15 +18,15 @@ var givingActs = []string{"webhook_endpoint.create", "webhook_endpoint.patch", "
 
 // ByPerson returns the endpoints of a client that are enabled, by each person of the console
 // who made or changed them: the person knows their secret, or chose where they lead.
-func (s *Endpoints) ByPerson(ctx context.Context, client till.ID) (out map[till.ID][]*store.Endpoint, err error) {
+func (s *Endpoints) ByPerson(ctx context.Context, client till.ID) (out map[till.ID][]*webhooks.Endpoint, err error) {
 	err = s.Store.View(ctx, func(tx *store.Tx) error {
-		out = map[till.ID][]*store.Endpoint{}
-		all, err := tx.Endpoints(ctx, client, MaxEndpoints)
+		out = map[till.ID][]*webhooks.Endpoint{}
+		all, err := webhooks.Endpoints(ctx, tx, client, MaxEndpoints)
 		if err != nil {
 			return err
 		}
 		for _, e := range all {
-			acts, err := tx.ActsOn(ctx, e.Ref(), maxActsRead)
+			acts, err := auditlog.ActsOn(ctx, tx, e.Ref(), maxActsRead)
 			if err != nil {
 				return err
 			}

@@ -6,7 +6,7 @@ import (
 
 	"till"
 	"till/internal/trace"
-	"till/store"
+	"till/store/webhooks"
 )
 
 // observe reports an attempt that has ended to the meter, the log and the trace. All fields
@@ -63,7 +63,7 @@ func resultOf(a Response) string {
 	switch {
 	case a.Delivered():
 		return "delivered"
-	case a.Gone():
+	case a.gone():
 		return "gone"
 	case a.Problem == ProblemTimeout:
 		return "timeout"
@@ -76,7 +76,7 @@ func resultOf(a Response) string {
 }
 
 // logDisabled writes the line of an endpoint that was disabled because it failed.
-func (d *Dispatcher) logDisabled(e *store.Endpoint) {
+func (d *Dispatcher) logDisabled(e *webhooks.Endpoint) {
 	d.c.Log.LogAttrs(context.Background(), slog.LevelWarn, "changed",
 		slog.String("what", "endpoint"), slog.String("id", e.ID.String()), slog.String("from", "enabled"), slog.String("to", "disabled"), slog.String("why", string(e.DisableReason)))
 }

@@ -6,6 +6,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/webhooks"
 )
 
 // recording is a batch of changes in one transaction.
@@ -13,12 +14,12 @@ type recording struct {
 	ctx       context.Context
 	tx        *store.Tx
 	heads     map[till.ID]*store.Head
-	endpoints map[store.Ref]*store.Endpoint
+	endpoints map[store.Ref]*webhooks.Endpoint
 	createdAt map[store.EventKey]till.Time // when the last events of the chunks were created, as the log has them now
 	touched   map[store.Ref]bool
 	events    []*till.Event
 	cases     []*store.Case
-	disabled  []*store.Endpoint // by this commit, for the log
+	disabled  []*webhooks.Endpoint // by this commit, for the log
 }
 
 func (b *recording) apply(c *change) error {
@@ -50,7 +51,7 @@ func (b *recording) apply(c *change) error {
 }
 
 // setLease gives the lease to the worker of the change, or ends it.
-func (b *recording) setLease(c *change, e *store.Endpoint, held bool) {
+func (b *recording) setLease(c *change, e *webhooks.Endpoint, held bool) {
 	e.LeaseVersion++
 	e.LeaseUntil = 0
 	if c.held = held; held {
@@ -63,7 +64,7 @@ func (b *recording) setLease(c *change, e *store.Endpoint, held bool) {
 }
 
 // record writes a chunk's deliveries and moves the cursor.
-func (b *recording) record(c *change, e *store.Endpoint) error {
+func (b *recording) record(c *change, e *webhooks.Endpoint) error {
 	now, res := b.tx.Now(), c.result
 	if c.replaced = !b.matchesLog(c); c.replaced {
 		// The log no longer has what was sent. The cursor stays, so that the events that
@@ -87,7 +88,7 @@ func (b *recording) record(c *change, e *store.Endpoint) error {
 		return err
 	}
 	if !e.Enabled { // perhaps disabled since this chunk began
-		if err := b.tx.DisablePending(b.ctx, e.Ref(), now); err != nil {
+		if err := webhooks.DisablePending(b.ctx, b.tx, e.Ref(), now); err != nil {
 			return err
 		}
 	}
@@ -111,7 +112,7 @@ func (b *recording) matchesLog(c *change) bool {
 }
 
 // throttle slows down the sending of a backlog until it has drained.
-func (b *recording) throttle(c *change, e *store.Endpoint) {
+func (b *recording) throttle(c *change, e *webhooks.Endpoint) {
 	now := b.tx.Now()
 	switch {
 	case e.ThrottleUntil == 0:
@@ -124,32 +125,32 @@ func (b *recording) throttle(c *change, e *store.Endpoint) {
 
 // saveRows writes the deliveries that a chunk leaves. It skips one that was requested again
 // since the chunk was read.
-func (b *recording) saveRows(e *store.Endpoint, rows []leftover) error {
-	var known []store.DeliveryKey
+func (b *recording) saveRows(e *webhooks.Endpoint, rows []leftover) error {
+	var known []webhooks.DeliveryKey
 	for _, l := range rows {
 		if l.before != nil {
 			known = append(known, l.before.Key())
 		}
 	}
-	current, err := b.tx.DeliveriesByKey(b.ctx, e.Ref(), known)
+	current, err := webhooks.DeliveriesByKey(b.ctx, b.tx, e.Ref(), known)
 	if err != nil {
 		return err
 	}
-	var save []*store.Delivery
+	var save []*webhooks.Delivery
 	for _, l := range rows {
 		if l.before != nil {
 			if now := current[l.before.Key()]; now == nil || now.ID != l.before.ID || now.Attempts != l.before.Attempts ||
-				now.Status != store.DeliveryPending && l.row.Status != store.DeliveryDelivered {
+				now.Status != webhooks.DeliveryPending && l.row.Status != webhooks.DeliveryDelivered {
 				continue
 			}
 		}
 		save = append(save, l.row)
 	}
-	return b.tx.SaveDeliveries(b.ctx, save)
+	return webhooks.SaveDeliveries(b.ctx, b.tx, save)
 }
 
 // advanceRange records how far a replay has come.
-func (b *recording) advanceRange(c *change, e *store.Endpoint) error {
+func (b *recording) advanceRange(c *change, e *webhooks.Endpoint) error {
 	if c.logRange == nil {
 		return nil
 	}
@@ -159,10 +160,10 @@ func (b *recording) advanceRange(c *change, e *store.Endpoint) error {
 	if s.Next > s.To {
 		s.DoneAt = now
 	}
-	if err := b.tx.SaveRange(b.ctx, &s); err != nil || s.DoneAt.IsZero() {
+	if err := webhooks.SaveRange(b.ctx, b.tx, &s); err != nil || s.DoneAt.IsZero() {
 		return err
 	}
-	open, err := b.tx.OpenRanges(b.ctx, e.Ref(), true, 1)
+	open, err := webhooks.OpenRanges(b.ctx, b.tx, e.Ref(), true, 1)
 	if len(open) == 0 {
 		e.ReplayAt = 0
 	}
@@ -170,7 +171,7 @@ func (b *recording) advanceRange(c *change, e *store.Endpoint) error {
 }
 
 // applyOutcomes applies the attempts' outcomes to their endpoint.
-func (b *recording) applyOutcomes(e *store.Endpoint, outcomes []attemptOutcome) error {
+func (b *recording) applyOutcomes(e *webhooks.Endpoint, outcomes []attemptOutcome) error {
 	now := b.tx.Now()
 	recovered, disable := evaluate(e, outcomes, now, jitter())
 	switch {
@@ -179,37 +180,37 @@ func (b *recording) applyOutcomes(e *store.Endpoint, outcomes []attemptOutcome) 
 	case recovered:
 		// It has recovered: everything is due, oldest first, at a limited rate.
 		e.BlockedUntil, e.ThrottleUntil = 0, e.LastEvent
-		return b.tx.RetryNow(b.ctx, e.Ref(), now)
+		return webhooks.RetryNow(b.ctx, b.tx, e.Ref(), now)
 	}
 	return nil
 }
 
-func (b *recording) nextRetry(e *store.Endpoint) (err error) {
-	e.NextRetry, err = b.tx.NextRetry(b.ctx, e.Ref())
+func (b *recording) nextRetry(e *webhooks.Endpoint) (err error) {
+	e.NextRetry, err = webhooks.NextRetry(b.ctx, b.tx, e.Ref())
 	return err
 }
 
 // recordLate records an attempt that its chunk did not wait for. It is a fact, whichever
 // instance has the lease now.
-func (b *recording) recordLate(c *change, e *store.Endpoint) error {
+func (b *recording) recordLate(c *change, e *webhooks.Endpoint) error {
 	now, a := b.tx.Now(), c.item.outcome.response
-	current, err := b.tx.DeliveriesByKey(b.ctx, e.Ref(), []store.DeliveryKey{c.row.Key()})
+	current, err := webhooks.DeliveriesByKey(b.ctx, b.tx, e.Ref(), []webhooks.DeliveryKey{c.row.Key()})
 	if err != nil {
 		return err
 	}
 	row := current[c.row.Key()]
-	if row == nil || row.ID != c.row.ID || !a.Delivered() && (row.Attempts != c.row.Attempts || row.Status != store.DeliveryPending) {
+	if row == nil || row.ID != c.row.ID || !a.Delivered() && (row.Attempts != c.row.Attempts || row.Status != webhooks.DeliveryPending) {
 		return nil
 	}
 	if row.Attempts > c.row.Attempts && row.Last.SentAt == c.item.attempt.SentAt {
 		return nil // an earlier try committed it; only the answer to COMMIT was lost
 	}
 	finishAttempt(row, c.item.attempt, a, now, jitter())
-	if row.Status == store.DeliveryExhausted {
+	if row.Status == webhooks.DeliveryExhausted {
 		b.exhausted(e)
 	}
 	b.touched[c.ref] = true
-	if err := errors.Join(b.tx.SaveDeliveries(b.ctx, []*store.Delivery{row}), b.tx.RetrySubjectNow(b.ctx, e.Ref(), row.SubjectID, now)); err != nil {
+	if err := errors.Join(webhooks.SaveDeliveries(b.ctx, b.tx, []*webhooks.Delivery{row}), webhooks.RetrySubjectNow(b.ctx, b.tx, e.Ref(), row.SubjectID, now)); err != nil {
 		return err
 	}
 	if err := b.applyOutcomes(e, c.outcomes()); err != nil {
@@ -220,47 +221,47 @@ func (b *recording) recordLate(c *change, e *store.Endpoint) error {
 
 // recordDelivered records what a chunk delivered after it lost its lease. Only the lease's
 // new holder may move the cursor.
-func (b *recording) recordDelivered(c *change, e *store.Endpoint) error {
-	var keys []store.DeliveryKey
+func (b *recording) recordDelivered(c *change, e *webhooks.Endpoint) error {
+	var keys []webhooks.DeliveryKey
 	for _, l := range c.result.rows {
-		if l.before != nil && l.row.Status == store.DeliveryDelivered {
+		if l.before != nil && l.row.Status == webhooks.DeliveryDelivered {
 			keys = append(keys, l.before.Key())
 		}
 	}
 	if keys == nil {
 		return nil
 	}
-	current, err := b.tx.DeliveriesByKey(b.ctx, e.Ref(), keys)
+	current, err := webhooks.DeliveriesByKey(b.ctx, b.tx, e.Ref(), keys)
 	if err != nil {
 		return err
 	}
-	var save []*store.Delivery
+	var save []*webhooks.Delivery
 	for _, l := range c.result.rows {
-		if now := current[l.row.Key()]; now != nil && now.ID == l.row.ID && l.row.Status == store.DeliveryDelivered && now.Status != store.DeliveryDelivered {
+		if now := current[l.row.Key()]; now != nil && now.ID == l.row.ID && l.row.Status == webhooks.DeliveryDelivered && now.Status != webhooks.DeliveryDelivered {
 			save = append(save, l.row)
 		}
 	}
 	b.touched[c.ref] = true
-	if err := b.tx.SaveDeliveries(b.ctx, save); err != nil {
+	if err := webhooks.SaveDeliveries(b.ctx, b.tx, save); err != nil {
 		return err
 	}
 	return b.nextRetry(e)
 }
 
 // exhausted opens a case: an event has used up its attempts at this endpoint.
-func (b *recording) exhausted(e *store.Endpoint) {
+func (b *recording) exhausted(e *webhooks.Endpoint) {
 	b.cases = append(b.cases, &store.Case{ClientID: e.ClientID, ID: till.NewID(b.tx.Now()), SubjectID: e.ID, Kind: CaseExhausted,
 		Detail: "an event did not reach the endpoint in 12 attempts", OpenedAt: b.tx.Now()})
 }
 
 // disable disables an endpoint, writes the event about it and opens a case. Its pending
 // deliveries are kept.
-func (b *recording) disable(e *store.Endpoint, why till.DisableReason) error {
+func (b *recording) disable(e *webhooks.Endpoint, why till.DisableReason) error {
 	h := b.heads[e.ClientID]
 	at := h.NextTime()
 	e.Enabled, e.DisabledAt, e.DisableReason, e.UpdatedAt = false, at, why, at
 	b.disabled = append(b.disabled, e)
-	if err := b.tx.DisablePending(b.ctx, e.Ref(), at); err != nil {
+	if err := webhooks.DisablePending(b.ctx, b.tx, e.Ref(), at); err != nil {
 		return err
 	}
 	b.events = append(b.events, &till.Event{ClientID: e.ClientID, Sequence: h.NextEvent(), Kind: till.EndpointDisabled, SubjectID: e.ID, CreatedAt: at,
@@ -280,13 +281,13 @@ const (
 )
 
 func (b *recording) write() error {
-	var save []*store.Endpoint
+	var save []*webhooks.Endpoint
 	for ref, e := range b.endpoints {
 		if b.touched[ref] {
 			save = append(save, e)
 		}
 	}
-	if err := b.tx.SaveEndpoints(b.ctx, save); err != nil {
+	if err := webhooks.SaveEndpoints(b.ctx, b.tx, save); err != nil {
 		return err
 	}
 	if len(b.cases) > 0 {

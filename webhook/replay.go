@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/webhooks"
 )
 
 // This file has the deliveries that a person or a client requests.
@@ -14,11 +15,11 @@ import (
 var errDisabled = &till.Error{Code: till.CodeEndpointDisabled, Detail: "The webhook endpoint is disabled. Enable it first."}
 
 // enqueue writes a delivery that is due now. The endpoint is locked.
-func (s *Endpoints) enqueue(ctx context.Context, tx *store.Tx, e *store.Endpoint, d *store.Delivery, at till.Time) error {
+func (s *Endpoints) enqueue(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, d *webhooks.Delivery, at till.Time) error {
 	if !e.Enabled {
 		return errDisabled
 	}
-	n, err := tx.CountPending(ctx, e.Ref())
+	n, err := webhooks.CountPending(ctx, tx, e.Ref())
 	if err != nil {
 		return err
 	}
@@ -26,29 +27,29 @@ func (s *Endpoints) enqueue(ctx context.Context, tx *store.Tx, e *store.Endpoint
 		return invalid(till.FieldError{Code: till.FieldTooMany, Detail: fmt.Sprintf("%d deliveries that were asked for have not gone out yet. Wait for them.", n)})
 	}
 	d.ClientID, d.EndpointID, d.ID = e.ClientID, e.ID, till.NewID(at)
-	d.Status, d.DueAt, d.CreatedAt, d.UpdatedAt = store.DeliveryPending, at, at, at
-	if err := tx.SaveDeliveries(ctx, []*store.Delivery{d}); err != nil {
+	d.Status, d.DueAt, d.CreatedAt, d.UpdatedAt = webhooks.DeliveryPending, at, at, at
+	if err := webhooks.SaveDeliveries(ctx, tx, []*webhooks.Delivery{d}); err != nil {
 		return err
 	}
 	if e.NextRetry.IsZero() || e.NextRetry > at {
 		e.NextRetry = at
 	}
 	e.BlockedUntil = 0 // the requester waits for it
-	return tx.SaveEndpoints(ctx, []*store.Endpoint{e})
+	return webhooks.SaveEndpoints(ctx, tx, []*webhooks.Endpoint{e})
 }
 
 // Test sends a test event to an endpoint. The event is in no log.
-func (s *Endpoints) Test(ctx context.Context, client, id till.ID, actor string) (*store.Delivery, error) {
-	var d *store.Delivery
-	err := s.auditedEndpoint(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (auditEntry, error) {
-		d = &store.Delivery{Sequence: h.LastEvent, Kind: store.DeliverTest, SubjectID: e.ID}
+func (s *Endpoints) Test(ctx context.Context, client, id till.ID, actor string) (*webhooks.Delivery, error) {
+	var d *webhooks.Delivery
+	err := s.auditedEndpoint(ctx, client, id, actor, func(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, h *store.Head, at till.Time) (auditEntry, error) {
+		d = &webhooks.Delivery{Sequence: h.LastEvent, Kind: webhooks.DeliverTest, SubjectID: e.ID}
 		return auditEntry{"webhook_endpoint.test", id, ""}, s.enqueue(ctx, tx, e, d, at)
 	})
 	return d, err
 }
 
 // testBody returns the body of a test: the endpoint as it is.
-func testBody(e *store.Endpoint, row *store.Delivery) *body {
+func testBody(e *webhooks.Endpoint, row *webhooks.Delivery) *body {
 	ev := till.Event{ClientID: e.ClientID, Kind: till.EndpointTest, CreatedAt: row.ID.Time(), Document: string(append(e.AppendJSON(nil), '}'))}
 	return &body{id: row.ID.String(), kind: till.EndpointTest, subject: e.ID, json: ev.AppendJSONAs(nil, row.ID, nil)}
 }
@@ -70,7 +71,7 @@ func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *
 		if err := by.check([]till.EventKind{ev.Kind}); err != nil {
 			return auditEntry{}, err
 		}
-		all, err := tx.Endpoints(ctx, client, MaxEndpoints)
+		all, err := webhooks.Endpoints(ctx, tx, client, MaxEndpoints)
 		if err != nil {
 			return auditEntry{}, err
 		}
@@ -83,7 +84,7 @@ func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *
 		if only != nil && refs == nil {
 			return auditEntry{}, errNoEndpoint
 		}
-		locked, _, err := tx.LockEndpoints(ctx, refs, nil)
+		locked, _, err := webhooks.LockEndpoints(ctx, tx, refs, nil)
 		if err != nil {
 			return auditEntry{}, err
 		}
@@ -92,7 +93,7 @@ func (s *Endpoints) Redeliver(ctx context.Context, client, event till.ID, only *
 			if e == nil {
 				continue
 			}
-			d := &store.Delivery{Sequence: ev.Sequence, Kind: store.DeliverAgain, SubjectID: ev.SubjectID}
+			d := &webhooks.Delivery{Sequence: ev.Sequence, Kind: webhooks.DeliverAgain, SubjectID: ev.SubjectID}
 			if err := s.enqueue(ctx, tx, e, d, at); err != nil {
 				return auditEntry{}, err
 			}
@@ -149,7 +150,7 @@ const maxCountedEvents = 100_000
 
 // count returns how many events of the ranges an endpoint is subscribed to, -1 if counting
 // would take too long.
-func (s *Endpoints) count(ctx context.Context, e *store.Endpoint, ranges []*store.LogRange) (n int64, err error) {
+func (s *Endpoints) count(ctx context.Context, e *webhooks.Endpoint, ranges []*webhooks.LogRange) (n int64, err error) {
 	for _, logRange := range ranges {
 		n += logRange.To - logRange.Next + 1
 	}
@@ -176,9 +177,9 @@ func (s *Endpoints) count(ctx context.Context, e *store.Endpoint, ranges []*stor
 // Replay sends events again, after the live ones and at a limited rate. It returns
 // CodeInsufficientScope if the endpoint receives kinds that the requester may not read.
 func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, by Requester) (out Replayed, err error) {
-	var to *store.Endpoint
-	var ranges []*store.LogRange
-	err = s.auditedEndpoint(ctx, client, id, by.Actor, func(ctx context.Context, tx *store.Tx, e *store.Endpoint, h *store.Head, at till.Time) (auditEntry, error) {
+	var to *webhooks.Endpoint
+	var ranges []*webhooks.LogRange
+	err = s.auditedEndpoint(ctx, client, id, by.Actor, func(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, h *store.Head, at till.Time) (auditEntry, error) {
 		to, out = e, Replayed{}
 		if err := by.checkEndpoint(ctx, tx, e); err != nil {
 			return auditEntry{}, err
@@ -192,7 +193,7 @@ func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, b
 		e.BlockedUntil = 0
 		detail := fmt.Sprintf("sequences %d to %d", out.From, out.To)
 		if out.From > 0 {
-			ranges = []*store.LogRange{{Next: out.From, To: out.To}}
+			ranges = []*webhooks.LogRange{{Next: out.From, To: out.To}}
 			err = s.replayRange(ctx, tx, e, out.From, out.To, at)
 		} else {
 			detail = "what failed"
@@ -201,7 +202,7 @@ func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, b
 		if err != nil {
 			return auditEntry{}, err
 		}
-		return auditEntry{"webhook_endpoint.replay", id, detail}, tx.SaveEndpoints(ctx, []*store.Endpoint{e})
+		return auditEntry{"webhook_endpoint.replay", id, detail}, webhooks.SaveEndpoints(ctx, tx, []*webhooks.Endpoint{e})
 	})
 	if err != nil {
 		return out, err
@@ -215,8 +216,8 @@ func (s *Endpoints) Replay(ctx context.Context, client, id till.ID, r *Replay, b
 	return out, nil
 }
 
-func (s *Endpoints) replayRange(ctx context.Context, tx *store.Tx, e *store.Endpoint, from, to int64, at till.Time) error {
-	open, err := tx.OpenRanges(ctx, e.Ref(), true, maxReplays)
+func (s *Endpoints) replayRange(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, from, to int64, at till.Time) error {
+	open, err := webhooks.OpenRanges(ctx, tx, e.Ref(), true, maxReplays)
 	if err != nil {
 		return err
 	}
@@ -226,22 +227,22 @@ func (s *Endpoints) replayRange(ctx context.Context, tx *store.Tx, e *store.Endp
 	if e.ReplayAt.IsZero() {
 		e.ReplayAt = at
 	}
-	return tx.InsertRange(ctx, &store.LogRange{ClientID: e.ClientID, EndpointID: e.ID, ID: till.NewID(at), Why: store.RangeReplay, From: from, Next: from, To: to, CreatedAt: at})
+	return webhooks.InsertRange(ctx, tx, &webhooks.LogRange{ClientID: e.ClientID, EndpointID: e.ID, ID: till.NewID(at), Why: webhooks.RangeReplay, From: from, Next: from, To: to, CreatedAt: at})
 }
 
-func (s *Endpoints) replayFailed(ctx context.Context, tx *store.Tx, e *store.Endpoint, out *Replayed, at till.Time) (ranges []*store.LogRange, err error) {
-	if out.Deliveries, err = tx.RetryFailed(ctx, e.Ref(), at); err != nil {
+func (s *Endpoints) replayFailed(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint, out *Replayed, at till.Time) (ranges []*webhooks.LogRange, err error) {
+	if out.Deliveries, err = webhooks.RetryFailed(ctx, tx, e.Ref(), at); err != nil {
 		return nil, err
 	}
 	if out.Deliveries > 0 {
 		e.NextRetry, e.ThrottleUntil = at, e.LastEvent // at the rate of a drain
 	}
-	if ranges, err = tx.OpenRanges(ctx, e.Ref(), false, maxLogRanges); err != nil {
+	if ranges, err = webhooks.OpenRanges(ctx, tx, e.Ref(), false, maxLogRanges); err != nil {
 		return nil, err
 	}
 	for _, logRange := range ranges {
-		logRange.Why = store.RangeCatchUp
-		if err := tx.SaveRange(ctx, logRange); err != nil {
+		logRange.Why = webhooks.RangeCatchUp
+		if err := webhooks.SaveRange(ctx, tx, logRange); err != nil {
 			return nil, err
 		}
 		if e.ReplayAt.IsZero() {

@@ -6,6 +6,7 @@ import (
 	"till"
 	"till/store"
 	"till/store/storetest"
+	"till/store/webhooks"
 )
 
 // A replay says to how many events it comes, not only that it was accepted.
@@ -18,7 +19,7 @@ func TestAReplaySaysWhatItQueued(t *testing.T) {
 			storetest.Apply(t, collector, s, storetest.NewPayment(t, collector, client, storetest.Body{}), storetest.Succeeded)
 		}
 		url, two, six, yes, no := "https://93.184.216.34/hooks", int64(2), int64(6), true, false
-		create := func(kinds ...string) *store.Endpoint {
+		create := func(kinds ...string) *webhooks.Endpoint {
 			t.Helper()
 			made, err := a.Create(ctx, client, &Request{URL: &url, Events: &kinds}, awa)
 			if err != nil {
@@ -37,7 +38,7 @@ func TestAReplaySaysWhatItQueued(t *testing.T) {
 		}
 		for _, c := range []struct {
 			name string
-			e    *store.Endpoint
+			e    *webhooks.Endpoint
 			r    Replay
 			want Replayed
 		}{

@@ -7,6 +7,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/webhooks"
 )
 
 // Requester is who requests a delivery: the name for the audit log, and the scopes of the
@@ -57,7 +58,7 @@ func (a *Requester) check(kinds []till.EventKind) error {
 
 // checkEndpoint checks all that may be sent to an endpoint: the kinds it is subscribed to,
 // and the kinds of its pending deliveries from before a change.
-func (a *Requester) checkEndpoint(ctx context.Context, tx *store.Tx, e *store.Endpoint) error {
+func (a *Requester) checkEndpoint(ctx context.Context, tx *store.Tx, e *webhooks.Endpoint) error {
 	if a.mayReadAll() {
 		return nil
 	}
@@ -68,7 +69,7 @@ func (a *Requester) checkEndpoint(ctx context.Context, tx *store.Tx, e *store.En
 	if err := a.check(kinds); err != nil {
 		return err
 	}
-	waiting, err := tx.UndeliveredKinds(ctx, e.Ref())
+	waiting, err := webhooks.UndeliveredKinds(ctx, tx, e.Ref())
 	if err != nil {
 		return err
 	}

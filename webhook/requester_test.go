@@ -20,7 +20,7 @@ func TestAllEventsMeansWhatTheKeyMayRead(t *testing.T) {
 	}{
 		{till.DefaultScopes, nil},
 		{[]till.Scope{till.WebhooksManage}, []string{"webhook_endpoint"}},
-		{[]till.Scope{till.WebhooksManage, till.PaymentsRead, till.PayoutsWrite}, []string{"payment", "webhook_endpoint"}},
+		{[]till.Scope{till.WebhooksManage, till.PaymentsRead, till.PayoutsWrite}, []string{"payment", "refund", "checkout", "webhook_endpoint"}},
 		{[]till.Scope{till.WebhooksManage, till.PayoutsRead}, []string{"payout", "webhook_endpoint"}},
 	} {
 		by := Requester{Scopes: c.scopes}

@@ -15,12 +15,12 @@ import (
 	"unicode/utf8"
 )
 
-// MaxRetryAfter is the longest pause that an endpoint may request: the longest pause of
+// maxRetryAfter is the longest pause that an endpoint may request: the longest pause of
 // retryDelays.
-const MaxRetryAfter = 24 * time.Hour
+const maxRetryAfter = 24 * time.Hour
 
-// MaxResponseBody is how many bytes of a response are kept for people to read.
-const MaxResponseBody = 1 << 10
+// maxResponseBody is how many bytes of a response are kept for people to read.
+const maxResponseBody = 1 << 10
 
 // Response is the result of one attempt.
 type Response struct {
@@ -48,8 +48,8 @@ const (
 // Delivered reports whether the endpoint accepted the event: a complete 2xx answer.
 func (a Response) Delivered() bool { return a.Status >= 200 && a.Status <= 299 && a.Problem == "" }
 
-// Gone reports whether the endpoint says that it wants no more events.
-func (a Response) Gone() bool { return a.Status == http.StatusGone }
+// gone reports whether the endpoint says that it wants no more events.
+func (a Response) gone() bool { return a.Status == http.StatusGone }
 
 // problemOf returns the problem of a failed exchange.
 func problemOf(ctx context.Context, err error) string {
@@ -100,22 +100,22 @@ func retryAfter(text string, now time.Time) time.Duration {
 		return 0
 	case strings.Trim(text, "0123456789") == "":
 		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n > int64(MaxRetryAfter/time.Second) { // more digits than fit are more seconds than allowed
-			return MaxRetryAfter
+		if err != nil || n > int64(maxRetryAfter/time.Second) { // more digits than fit are more seconds than allowed
+			return maxRetryAfter
 		}
 		d = time.Duration(n) * time.Second
 	case err == nil:
 		d = at.Sub(now)
 	}
-	return min(max(d, 0), MaxRetryAfter)
+	return min(max(d, 0), maxRetryAfter)
 }
 
 // cleanText returns the beginning of a response as text that is safe to store and to show:
 // printable UTF-8, at most MaxResponseBody bytes. It returns "" for binary data, which has
 // a zero byte.
 func cleanText(b []byte) string {
-	if len(b) > MaxResponseBody {
-		b = b[:MaxResponseBody]
+	if len(b) > maxResponseBody {
+		b = b[:maxResponseBody]
 	}
 	if bytes.IndexByte(b, 0) >= 0 {
 		return ""

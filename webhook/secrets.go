@@ -27,9 +27,9 @@ func NewSecretSealer(ring *seal.Ring) (*SecretSealer, error) {
 	return &SecretSealer{s}, nil
 }
 
-// ErrSealed says that a sealed secret cannot be decrypted: it was changed, belongs to
+// errSealed says that a sealed secret cannot be decrypted: it was changed, belongs to
 // another endpoint, or was sealed with another installation's secret.
-var ErrSealed = errors.New("the webhook secret does not open: it was changed, moved, or sealed by another installation")
+var errSealed = errors.New("the webhook secret does not open: it was changed, moved, or sealed by another installation")
 
 // Seal encrypts an endpoint's secret. The ids are part of the encryption, so a row that is
 // copied to another endpoint cannot be decrypted there.
@@ -41,7 +41,7 @@ func (v *SecretSealer) Seal(secret Secret, client, endpoint till.ID) []byte {
 func (v *SecretSealer) Open(sealed []byte, client, endpoint till.ID) (Secret, error) {
 	s, err := v.sealer.Open(sealed, SealPlace(client, endpoint))
 	if err != nil {
-		return nil, ErrSealed
+		return nil, errSealed
 	}
 	return s, nil
 }

@@ -40,8 +40,8 @@ func TestVault(t *testing.T) {
 	}
 	refuse := func(name string, v *SecretSealer, b []byte, client, endpoint till.ID) {
 		t.Helper()
-		if s, err := v.Open(b, client, endpoint); !errors.Is(err, ErrSealed) || s != nil {
-			t.Errorf("%s: got %v, want %v", name, err, ErrSealed)
+		if s, err := v.Open(b, client, endpoint); !errors.Is(err, errSealed) || s != nil {
+			t.Errorf("%s: got %v, want %v", name, err, errSealed)
 		}
 	}
 	refuse("another installation", stranger, sealed, client, endpoint)

@@ -155,10 +155,10 @@ func (s *Sender) check(ctx context.Context, host string) error {
 	return nil
 }
 
-// CheckHost resolves the name in an address that CheckURL accepted and rejects it if any
+// checkHost resolves the name in an address that CheckURL accepted and rejects it if any
 // address is forbidden. It accepts a name that does not resolve yet, because each
 // connection is checked anyway.
-func (s *Sender) CheckHost(ctx context.Context, raw string) error {
+func (s *Sender) checkHost(ctx context.Context, raw string) error {
 	u, err := parseURL(raw, s.guard.allow)
 	if err != nil {
 		return err

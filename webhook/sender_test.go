@@ -87,7 +87,7 @@ func TestPost(t *testing.T) {
 	}, func(t *testing.T, s *Sender, _ *memory) {
 		h := Sign("e1", time.Now(), body, secret)
 		a := s.Post(t.Context(), memoryURL+"?a=1", h, body)
-		if want := (Response{Status: 200, Body: "thank you", Took: 3 * time.Second}); a != want || !a.Delivered() || a.Gone() {
+		if want := (Response{Status: 200, Body: "thank you", Took: 3 * time.Second}); a != want || !a.Delivered() || a.gone() {
 			t.Errorf("got %+v, want %+v", a, want)
 		}
 		if verified != nil {
@@ -127,7 +127,7 @@ func TestAnswers(t *testing.T) {
 			if code >= 300 && code <= 399 {
 				want.Problem = ProblemRedirect
 			}
-			if a != want || a.Delivered() != (code <= 299) || a.Gone() != (code == 410) {
+			if a != want || a.Delivered() != (code <= 299) || a.gone() != (code == 410) {
 				t.Errorf("%d: got %+v", code, a)
 			}
 		}
@@ -142,11 +142,11 @@ func TestAnswers(t *testing.T) {
 			{503, "1.5", 0},
 			{503, "soon", 0},
 			{429, "86400", 24 * time.Hour},
-			{429, "86401", MaxRetryAfter},
-			{429, "99999999999999999999999999", MaxRetryAfter},
+			{429, "86401", maxRetryAfter},
+			{429, "99999999999999999999999999", maxRetryAfter},
 			{429, time.Now().Add(90 * time.Second).UTC().Format(http.TimeFormat), 90 * time.Second},
 			{429, time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat), 0},
-			{429, time.Now().Add(90 * 24 * time.Hour).UTC().Format(http.TimeFormat), MaxRetryAfter},
+			{429, time.Now().Add(90 * 24 * time.Hour).UTC().Format(http.TimeFormat), maxRetryAfter},
 			{301, "60", time.Minute},
 			{200, "60", 0},
 		} {

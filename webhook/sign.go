@@ -119,9 +119,9 @@ func appendSignature(b []byte, s Secret, id, timestamp string, body []byte) []by
 
 // The errors of Verify.
 var (
-	ErrMissingHeader = errors.New("a webhook header is missing")
-	ErrBadTimestamp  = errors.New("the webhook timestamp is not a time")
-	ErrTooOld        = errors.New("the webhook timestamp is too old")
+	errMissingHeader = errors.New("a webhook header is missing")
+	errBadTimestamp  = errors.New("the webhook timestamp is not a time")
+	errTooOld        = errors.New("the webhook timestamp is too old")
 	ErrTooNew        = errors.New("the webhook timestamp lies in the future")
 	ErrNoMatch       = errors.New("no webhook signature matches")
 )
@@ -132,14 +132,14 @@ var (
 func Verify(header http.Header, body []byte, now time.Time, tolerance time.Duration, secrets ...Secret) error {
 	id, timestamp, signatures := header.Get(HeaderID), header.Get(HeaderTimestamp), header.Get(HeaderSignature)
 	if id == "" || timestamp == "" || signatures == "" {
-		return ErrMissingHeader
+		return errMissingHeader
 	}
 	at, ok := parseTimestamp(timestamp)
 	switch {
 	case !ok:
-		return ErrBadTimestamp
+		return errBadTimestamp
 	case at.Before(now.Add(-tolerance)):
-		return ErrTooOld
+		return errTooOld
 	case at.After(now.Add(tolerance)):
 		return ErrTooNew
 	case strings.Contains(id, "."):

@@ -101,14 +101,14 @@ func TestVerify(t *testing.T) {
 		{"signature of another version", with(HeaderSignature, "v2"+signature[2:]), string(body), []Secret{current}, ErrNoMatch},
 		{"label in capitals", with(HeaderSignature, "V1"+signature[2:]), string(body), []Secret{current}, ErrNoMatch},
 		{"too many signatures before it", with(HeaderSignature, strings.Repeat("v1,AAAA ", maxSignatures)+signature), string(body), []Secret{current}, ErrNoMatch},
-		{"a second too old", at(-Tolerance - time.Second), string(body), []Secret{current}, ErrTooOld},
+		{"a second too old", at(-Tolerance - time.Second), string(body), []Secret{current}, errTooOld},
 		{"a second too new", at(Tolerance + time.Second), string(body), []Secret{current}, ErrTooNew},
-		{"a time that is none", with(HeaderTimestamp, "yesterday"), string(body), []Secret{current}, ErrBadTimestamp},
-		{"a time with a sign", with(HeaderTimestamp, "+1800000000"), string(body), []Secret{current}, ErrBadTimestamp},
-		{"a time in milliseconds", with(HeaderTimestamp, "1800000000000"), string(body), []Secret{current}, ErrBadTimestamp},
-		{"no id", with(HeaderID, ""), string(body), []Secret{current}, ErrMissingHeader},
-		{"no time", with(HeaderTimestamp, ""), string(body), []Secret{current}, ErrMissingHeader},
-		{"no signature", with(HeaderSignature, ""), string(body), []Secret{current}, ErrMissingHeader},
+		{"a time that is none", with(HeaderTimestamp, "yesterday"), string(body), []Secret{current}, errBadTimestamp},
+		{"a time with a sign", with(HeaderTimestamp, "+1800000000"), string(body), []Secret{current}, errBadTimestamp},
+		{"a time in milliseconds", with(HeaderTimestamp, "1800000000000"), string(body), []Secret{current}, errBadTimestamp},
+		{"no id", with(HeaderID, ""), string(body), []Secret{current}, errMissingHeader},
+		{"no time", with(HeaderTimestamp, ""), string(body), []Secret{current}, errMissingHeader},
+		{"no signature", with(HeaderSignature, ""), string(body), []Secret{current}, errMissingHeader},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -11,6 +11,7 @@ import (
 
 	"till/store"
 	"till/store/storetest"
+	"till/store/webhooks"
 )
 
 func TestEventsArriveInOrderAndLeaveNoRows(t *testing.T) {
@@ -290,13 +291,13 @@ func TestAnEndpointIsDownForFiveDays(t *testing.T) {
 
 // checkGivenUp pages through what was given up: each delivery once, newest first, each with
 // the event that it is of.
-func (w *world) checkGivenUp(t *testing.T, e *store.Endpoint) {
+func (w *world) checkGivenUp(t *testing.T, e *webhooks.Endpoint) {
 	t.Helper()
 	var before int64
 	seen := map[int64]bool{}
 	err := w.store.View(t.Context(), func(tx *store.Tx) error {
 		for pages := 0; pages == 0 || before > 0; pages++ {
-			list, next, err := ListDeliveries(t.Context(), tx, e, awa, DeliveryFilter{Status: store.DeliveryExhausted, Before: before}, 2)
+			list, next, err := ListDeliveries(t.Context(), tx, e, awa, DeliveryFilter{Status: webhooks.DeliveryExhausted, Before: before}, 2)
 			if err != nil {
 				return err
 			}
@@ -305,7 +306,7 @@ func (w *world) checkGivenUp(t *testing.T, e *store.Endpoint) {
 				if err != nil {
 					return err
 				}
-				if seen[l.Sequence] || l.Status != store.DeliveryExhausted || l.EventID != events[0].ID() || l.EventKind != events[0].Kind || l.EventAt != events[0].CreatedAt {
+				if seen[l.Sequence] || l.Status != webhooks.DeliveryExhausted || l.EventID != events[0].ID() || l.EventKind != events[0].Kind || l.EventAt != events[0].CreatedAt {
 					t.Errorf("event %d is listed as %+v", l.Sequence, l)
 				}
 				seen[l.Sequence] = true
@@ -317,7 +318,7 @@ func (w *world) checkGivenUp(t *testing.T, e *store.Endpoint) {
 	if err != nil || len(seen) < 3 {
 		t.Errorf("%d deliveries were given up, want three or more: %v", len(seen), err)
 	}
-	w.checkTimes(t, e, store.DeliveryExhausted)
+	w.checkTimes(t, e, webhooks.DeliveryExhausted)
 }
 
 // A list of deliveries can be of a part of the time, page by page; a test belongs to the
@@ -335,7 +336,7 @@ func TestDeliveriesOfAPartOfTheTime(t *testing.T) {
 			time.Sleep(10 * time.Hour)
 		}
 		w.checkTimes(t, s.endpoint(), "")
-		w.checkTimes(t, s.endpoint(), store.DeliveryDelivered)
+		w.checkTimes(t, s.endpoint(), webhooks.DeliveryDelivered)
 
 		// A list of long ago begins there: it does not read all that came since.
 		e, f := s.endpoint(), DeliveryFilter{}
@@ -354,7 +355,7 @@ func TestDeliveriesOfAPartOfTheTime(t *testing.T) {
 }
 
 // checkTimes compares the lists of every stretch between two deliveries with the list of all.
-func (w *world) checkTimes(t *testing.T, e *store.Endpoint, status store.DeliveryStatus) {
+func (w *world) checkTimes(t *testing.T, e *webhooks.Endpoint, status webhooks.DeliveryStatus) {
 	t.Helper()
 	list := func(f DeliveryFilter) (out []DeliveryView) {
 		f.Status = status

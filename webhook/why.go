@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"till"
-	"till/store"
+	"till/store/webhooks"
 )
 
 // Trouble says in one word why an endpoint gets no events, or what it answered. Pages have a
@@ -33,7 +33,7 @@ var Troubles = []Trouble{TroubleNone, TroubleNew, TroubleSwitchedOff, TroubleGon
 
 // TroubleOf returns what is wrong with an endpoint, and whether events fail because of it. last
 // is the last attempt that did not arrive, nil if none is known.
-func TroubleOf(e *till.Endpoint, last *store.DeliveryAttempt) (why Trouble, fails bool) {
+func TroubleOf(e *till.Endpoint, last *webhooks.DeliveryAttempt) (why Trouble, fails bool) {
 	switch {
 	case e.DisableReason == till.DisabledByClient:
 		return TroubleSwitchedOff, false
@@ -51,8 +51,24 @@ func TroubleOf(e *till.Endpoint, last *store.DeliveryAttempt) (why Trouble, fail
 	return TroubleNone, false
 }
 
+// NextTry returns when something is sent to an endpoint next: zero if nothing waits for it,
+// or if it is disabled.
+func NextTry(e *webhooks.Endpoint, now till.Time) till.Time {
+	if !e.Enabled {
+		return 0
+	}
+	next := e.NextRetry
+	if e.Cursor < e.LastEvent {
+		next = now
+	}
+	if next.IsZero() {
+		return 0
+	}
+	return max(next, e.BlockedUntil, now)
+}
+
 // AttemptTrouble returns what was wrong with one attempt.
-func AttemptTrouble(a *store.DeliveryAttempt) Trouble {
+func AttemptTrouble(a *webhooks.DeliveryAttempt) Trouble {
 	switch code := a.Code; {
 	case a.Problem != "":
 		return Trouble(a.Problem)

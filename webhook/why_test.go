@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"till"
-	"till/store"
+	"till/store/webhooks"
 )
 
 func TestTroubleOf(t *testing.T) {
@@ -13,27 +13,27 @@ func TestTroubleOf(t *testing.T) {
 	failing := till.Endpoint{Enabled: true, FailingSince: 1, Failures: 3}
 	for name, c := range map[string]struct {
 		e     till.Endpoint
-		last  *store.DeliveryAttempt
+		last  *webhooks.DeliveryAttempt
 		want  Trouble
 		fails bool
 	}{
 		"works":           {till.Endpoint{Enabled: true, LastSuccessAt: 1}, nil, TroubleNone, false},
-		"recovered":       {till.Endpoint{Enabled: true, LastSuccessAt: 1}, &store.DeliveryAttempt{Code: 500}, TroubleNone, false},
+		"recovered":       {till.Endpoint{Enabled: true, LastSuccessAt: 1}, &webhooks.DeliveryAttempt{Code: 500}, TroubleNone, false},
 		"new":             {till.Endpoint{Enabled: true}, nil, TroubleNew, false},
-		"switched off":    {till.Endpoint{DisableReason: till.DisabledByClient}, &store.DeliveryAttempt{Code: 500}, TroubleSwitchedOff, false},
+		"switched off":    {till.Endpoint{DisableReason: till.DisabledByClient}, &webhooks.DeliveryAttempt{Code: 500}, TroubleSwitchedOff, false},
 		"gone":            {till.Endpoint{DisableReason: till.DisabledAsGone}, nil, TroubleGone, true},
 		"given up":        {till.Endpoint{DisableReason: till.DisabledAsFailing, FailingSince: 1}, nil, TroubleGivenUp, true},
 		"no row is known": {failing, nil, TroubleOther, true},
-		"500":             {failing, &store.DeliveryAttempt{Code: 500}, TroubleError, true},
-		"404":             {failing, &store.DeliveryAttempt{Code: 404}, TroubleNotFound, true},
-		"403":             {failing, &store.DeliveryAttempt{Code: 403}, TroubleRefused, true},
-		"429":             {failing, &store.DeliveryAttempt{Code: 429}, TroubleBusy, true},
-		"413":             {failing, &store.DeliveryAttempt{Code: 413}, TroubleLarge, true},
-		"422":             {failing, &store.DeliveryAttempt{Code: 422}, TroubleRejected, true},
-		"redirect":        {failing, &store.DeliveryAttempt{Code: 302, Problem: ProblemRedirect}, ProblemRedirect, true},
-		"no name":         {failing, &store.DeliveryAttempt{Problem: ProblemDNS}, ProblemDNS, true},
-		"cut answer":      {failing, &store.DeliveryAttempt{Code: 200, Problem: ProblemReset}, ProblemReset, true},
-		"1xx":             {failing, &store.DeliveryAttempt{Code: 199}, TroubleOther, true},
+		"500":             {failing, &webhooks.DeliveryAttempt{Code: 500}, TroubleError, true},
+		"404":             {failing, &webhooks.DeliveryAttempt{Code: 404}, TroubleNotFound, true},
+		"403":             {failing, &webhooks.DeliveryAttempt{Code: 403}, TroubleRefused, true},
+		"429":             {failing, &webhooks.DeliveryAttempt{Code: 429}, TroubleBusy, true},
+		"413":             {failing, &webhooks.DeliveryAttempt{Code: 413}, TroubleLarge, true},
+		"422":             {failing, &webhooks.DeliveryAttempt{Code: 422}, TroubleRejected, true},
+		"redirect":        {failing, &webhooks.DeliveryAttempt{Code: 302, Problem: ProblemRedirect}, ProblemRedirect, true},
+		"no name":         {failing, &webhooks.DeliveryAttempt{Problem: ProblemDNS}, ProblemDNS, true},
+		"cut answer":      {failing, &webhooks.DeliveryAttempt{Code: 200, Problem: ProblemReset}, ProblemReset, true},
+		"1xx":             {failing, &webhooks.DeliveryAttempt{Code: 199}, TroubleOther, true},
 	} {
 		why, fails := TroubleOf(&c.e, c.last)
 		if why != c.want || fails != c.fails {

@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/webhooks"
 )
 
 // endpointWorker is the state of an endpoint that has a worker here, or attempts under way.
@@ -57,7 +58,7 @@ func (r *endpointWorker) stopTimer() {
 
 // runWorker sends what is due to an endpoint, chunk by chunk.
 func (d *Dispatcher) runWorker(ctx context.Context, ref store.Ref, r *endpointWorker) {
-	var e *store.Endpoint
+	var e *webhooks.Endpoint
 	defer func() {
 		if v := recover(); v != nil {
 			// The lease ends by itself; then another worker claims the endpoint.
@@ -84,7 +85,7 @@ func (d *Dispatcher) runWorker(ctx context.Context, ref store.Ref, r *endpointWo
 
 // stopWorker ends a worker unless there may be more to send. It reports whether it ended
 // it.
-func (d *Dispatcher) stopWorker(ctx context.Context, ref store.Ref, r *endpointWorker, e *store.Endpoint) bool {
+func (d *Dispatcher) stopWorker(ctx context.Context, ref store.Ref, r *endpointWorker, e *webhooks.Endpoint) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if r.moreWork && ctx.Err() == nil && (r.lateAttempts == 0 || r.lateAttempts < r.parallel) && (e == nil || e.BlockedUntil <= d.c.Store.Now()) && d.reserveMemory(ref.Client, r) {
@@ -113,7 +114,7 @@ func (d *Dispatcher) startWorkerAfter(ctx context.Context, ref store.Ref, r *end
 
 // nextDue returns how long it is until something is due for an endpoint, if that is within
 // maxTimerDelay.
-func (d *Dispatcher) nextDue(e *store.Endpoint) (time.Duration, bool) {
+func (d *Dispatcher) nextDue(e *webhooks.Endpoint) (time.Duration, bool) {
 	if e == nil || !e.Enabled {
 		return 0, false
 	}

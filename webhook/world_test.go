@@ -26,6 +26,7 @@ import (
 	"till/provider"
 	"till/store"
 	"till/store/storetest"
+	"till/store/webhooks"
 )
 
 // world is a database, the deliverer and endpoints on a network in memory, in
@@ -127,7 +128,7 @@ func (w *world) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 // shop is a client's side: it verifies, keeps a book and answers.
 type shop struct {
 	w       *world
-	e       *store.Endpoint
+	e       *webhooks.Endpoint
 	conns   chan net.Conn
 	server  *http.Server
 	over    chan struct{}
@@ -332,9 +333,12 @@ func (s *shop) refusals() int {
 }
 
 // endpoint reads the state of the shop's endpoint.
-func (s *shop) endpoint() (e *store.Endpoint) {
+func (s *shop) endpoint() (e *webhooks.Endpoint) {
 	s.w.t.Helper()
-	s.w.view(func(ctx context.Context, tx *store.Tx) (err error) { e, err = tx.Endpoint(ctx, s.e.Ref()); return err })
+	s.w.view(func(ctx context.Context, tx *store.Tx) (err error) {
+		e, err = webhooks.ReadEndpoint(ctx, tx, s.e.Ref())
+		return err
+	})
 	return e
 }
 
@@ -343,8 +347,8 @@ func (s *shop) rows() string {
 	s.w.t.Helper()
 	var out []string
 	s.w.view(func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.DeliveriesBetween(ctx, s.e.Ref(), 0, 1<<40)
-		slices.SortFunc(rows, func(a, b *store.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
+		rows, err := webhooks.DeliveriesBetween(ctx, tx, s.e.Ref(), 0, 1<<40)
+		slices.SortFunc(rows, func(a, b *webhooks.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) })
 		for _, r := range rows {
 			out = append(out, fmt.Sprintf("%d %s %s %d", r.Sequence, r.Kind, r.Status, r.Attempts))
 		}
@@ -360,7 +364,7 @@ func (s *shop) everythingArrived() {
 	s.w.t.Helper()
 	got := s.sequences()
 	s.w.view(func(ctx context.Context, tx *store.Tx) error {
-		e, err := tx.Endpoint(ctx, s.e.Ref())
+		e, err := webhooks.ReadEndpoint(ctx, tx, s.e.Ref())
 		if err != nil {
 			return err
 		}
@@ -368,7 +372,7 @@ func (s *shop) everythingArrived() {
 		if err != nil {
 			return err
 		}
-		rows, err := tx.DeliveriesBetween(ctx, s.e.Ref(), 0, 1<<40)
+		rows, err := webhooks.DeliveriesBetween(ctx, tx, s.e.Ref(), 0, 1<<40)
 		if err != nil {
 			return err
 		}
@@ -379,8 +383,8 @@ func (s *shop) everythingArrived() {
 			}
 		}
 		for _, ev := range events {
-			superseded := slices.ContainsFunc(rows, func(r *store.Delivery) bool {
-				return r.Sequence == ev.Sequence && r.Status == store.DeliverySuperseded
+			superseded := slices.ContainsFunc(rows, func(r *webhooks.Delivery) bool {
+				return r.Sequence == ev.Sequence && r.Status == webhooks.DeliverySuperseded
 			})
 			if _, found := slices.BinarySearch(got, ev.Sequence); !found && e.Subscribed(ev.Kind) && !(superseded && arrived[ev.SubjectID] > ev.Sequence) {
 				s.w.t.Errorf("event %d, %s, did not arrive and was not superseded by one that did", ev.Sequence, ev.Kind)

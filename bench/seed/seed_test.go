@@ -8,6 +8,7 @@ import (
 	"till"
 	"till/bench/seed"
 	"till/store"
+	"till/store/matching"
 	"till/store/storetest"
 )
 
@@ -90,17 +91,17 @@ func TestSeedLedger(t *testing.T) {
 			if err := seed.Ledger(t.Context(), s, client.ID, from, noon); err != nil {
 				t.Fatal(err)
 			}
-			var own, others []store.ReconcileRow
-			var moved []store.PostedSubject
+			var own, others []matching.ReconcileRow
+			var moved []matching.PostedSubject
 			err := s.View(t.Context(), func(tx *store.Tx) (err error) {
 				last := till.LastID(noon)
-				if own, err = tx.ReconcileRows(t.Context(), till.SubjectPayment, "seed", client.ID, till.ID{}, last, rows+1, nil); err != nil {
+				if own, err = matching.ReconcileRows(t.Context(), tx, till.SubjectPayment, "seed", client.ID, till.ID{}, last, rows+1, nil); err != nil {
 					return err
 				}
-				if others, err = tx.ReconcileRows(t.Context(), till.SubjectPayment, "another", client.ID, till.ID{}, last, rows+1, nil); err != nil {
+				if others, err = matching.ReconcileRows(t.Context(), tx, till.SubjectPayment, "another", client.ID, till.ID{}, last, rows+1, nil); err != nil {
 					return err
 				}
-				moved, err = tx.PostedSubjects(t.Context(), "seed", client.ID, till.ID{}, last, rows+1)
+				moved, err = matching.PostedSubjects(t.Context(), tx, "seed", client.ID, till.ID{}, last, rows+1)
 				return err
 			})
 			if err != nil || len(own) != rows || len(others) != rows {

@@ -50,12 +50,7 @@ func newUnit(t *testing.T) *unit {
 	}
 	t.Cleanup(func() { u.socket.Close() })
 	u.base = "http://" + l.Addr().String() + "/v1"
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	free.Close()
-	u.admin = free.Addr().String()
+	u.admin = keptAddr(t)
 	if u.notify, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(u.dir, "notify"), Net: "unixgram"}); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +180,8 @@ func TestARestartRefusesNobody(t *testing.T) {
 func TestAStopDrains(t *testing.T) {
 	t.Parallel()
 	u := newUnit(t)
-	server := u.start("--drain", "1s")
+	const drain = 8 * time.Second // what is asked meanwhile takes a busy machine its time
+	server := u.start("--drain", drain.String())
 	health := func() (int, string) {
 		var out bytes.Buffer
 		code := run(t.Context(), []string{"health", "--admin-listen", u.admin}, &out, &out)
@@ -208,7 +204,7 @@ func TestAStopDrains(t *testing.T) {
 	} else {
 		resp.Body.Close()
 	}
-	if err := server.Wait(); err != nil || time.Since(begun) < time.Second {
+	if err := server.Wait(); err != nil || time.Since(begun) < drain {
 		t.Errorf("it ended after %s with %v", time.Since(begun), err)
 	}
 	if code, said := health(); code != cli.ExitUnable || !strings.Contains(said, "does not answer") {

@@ -19,6 +19,7 @@ import (
 	"till/internal/escape"
 	"till/secret"
 	"till/store"
+	"till/store/admin"
 )
 
 // backupFlags are the flags of 'till backup'.
@@ -195,8 +196,8 @@ func (b *backupFlags) save(cmd *cobra.Command, place backup.Place, recipients []
 	}
 	took := time.Since(begun)
 	if current {
-		result := &store.BackupResult{TakenAt: m.Taken(), Place: place.String(), Bytes: size, TookMS: took.Milliseconds()}
-		err = errors.Join(err, recordBackup(ctx, s, store.KindBackup, result, err))
+		result := &admin.BackupResult{TakenAt: m.Taken(), Place: place.String(), Bytes: size, TookMS: took.Milliseconds()}
+		err = errors.Join(err, recordBackup(ctx, s, admin.KindBackup, result, err))
 	}
 	if err != nil {
 		return err
@@ -205,13 +206,13 @@ func (b *backupFlags) save(cmd *cobra.Command, place backup.Place, recipients []
 }
 
 // recordBackup records what became of a backup or a drill.
-func recordBackup(ctx context.Context, s *store.Store, kind store.BackupKind, r *store.BackupResult, failed error) error {
+func recordBackup(ctx context.Context, s *store.Store, kind admin.BackupKind, r *admin.BackupResult, failed error) error {
 	return s.UpdateBackground(ctx, func(tx *store.Tx) error {
 		if failed != nil {
-			return tx.SaveBackupProblem(ctx, kind, failed.Error())
+			return admin.SaveBackupProblem(ctx, tx, kind, failed.Error())
 		}
 		r.EndedAt = tx.Now()
-		return tx.SaveBackupResult(ctx, kind, r)
+		return admin.SaveBackupResult(ctx, tx, kind, r)
 	})
 }
 

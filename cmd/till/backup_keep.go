@@ -9,6 +9,7 @@ import (
 	"till/backup"
 	"till/cmd/till/internal/cli"
 	"till/store"
+	"till/store/admin"
 )
 
 // afterwards marks a new backup as held, or deletes what need not be kept.
@@ -35,11 +36,11 @@ func pruneGuard(ctx context.Context, s *store.Store, current bool) (g backup.Gua
 		return g, nil
 	}
 	err = s.View(ctx, func(tx *store.Tx) error {
-		v, err := tx.LastVerification(ctx)
+		v, err := admin.LastVerification(ctx, tx)
 		if err != nil {
 			return err
 		}
-		restoring, err := tx.Restoring(ctx)
+		restoring, err := admin.Restoring(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -49,14 +50,14 @@ func pruneGuard(ctx context.Context, s *store.Store, current bool) (g backup.Gua
 		case restoring:
 			g.Stop = "a restore is not released yet ('till restored --show')"
 		}
-		drill, err := tx.BackupResult(ctx, store.KindDrill)
+		drill, err := admin.ReadBackup(ctx, tx, admin.KindDrill)
 		if err != nil {
 			return err
 		}
 		if drill != nil {
 			g.Drilled = drill.TakenAt
 		}
-		lost, err := tx.LostTimes(ctx)
+		lost, err := admin.LostTimes(ctx, tx)
 		for _, r := range lost {
 			g.Lost = append(g.Lost, backup.Span{From: r.LostFrom, To: r.At})
 		}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"till/cmd/till/internal/cli"
 	"till/server"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 )
 
@@ -157,10 +157,7 @@ func TestKilledBackups(t *testing.T) {
 	}
 	t.Parallel()
 	b := newSaved(t, 3000)
-	kills := 3
-	if n, err := strconv.Atoi(os.Getenv("TILL_KILLS")); err == nil {
-		kills = n
-	}
+	kills := asked("TILL_KILLS", 3)
 	takes := b.took(0, b.backup())
 	cut := 0
 	for range kills {
@@ -199,7 +196,7 @@ func TestKilledBackups(t *testing.T) {
 		}
 		err := cli.WithDatabase(t.Context(), database, func(s *store.Store) error {
 			return s.View(t.Context(), func(tx *store.Tx) error {
-				if marked, err := tx.Restoring(t.Context()); err != nil || !marked {
+				if marked, err := admin.Restoring(t.Context(), tx); err != nil || !marked {
 					t.Errorf("the database is there and is not marked as restored (%v)", err)
 				}
 				return nil

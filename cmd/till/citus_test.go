@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 )
 
@@ -12,7 +13,7 @@ import (
 func pulse(t *testing.T, s *store.Store) {
 	t.Helper()
 	if err := s.Update(t.Context(), func(tx *store.Tx) error {
-		return tx.PulseInstance(t.Context(), &store.Instance{ID: newUUID(), Version: "v0.9.0", Role: "all"})
+		return admin.PulseInstance(t.Context(), tx, &admin.Instance{ID: newUUID(), Version: "v0.9.0", Role: "all"})
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -33,13 +34,13 @@ func TestDistributingWaitsForInstances(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			if err := s.ReadyToDistribute(t.Context()); err != nil {
+			if err := admin.ReadyToDistribute(t.Context(), s); err != nil {
 				t.Errorf("without a schema: %v", err)
 			}
 			if _, err := s.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.ReadyToDistribute(t.Context()); err != nil {
+			if err := admin.ReadyToDistribute(t.Context(), s); err != nil {
 				t.Errorf("without instances: %v", err)
 			}
 			pulse(t, s)

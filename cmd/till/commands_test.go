@@ -144,7 +144,7 @@ func (h *hostileBooks) everyCommand(engine string) []tried {
 		{"key list --client CLIENT", ""}, {"key create --client CLIENT --name till", ""}, {"key rotate KEY", ""}, {"key revoke KEY", ""},
 		{"person list", ""}, {"person roles awa", ""}, {"person invite --house admin --name Anne", ""}, {"person reset awa", ""}, {"person disable awa", ""},
 		{"person-data 242061234567 --secret-file SECRET", ""},
-		{"payment show PAYMENT", ""}, {"payout show PAYOUT", ""}, {"payment find --reference awa", ""}, {"payout find --reference awa", ""},
+		{"payment show PAYMENT", ""}, {"payout show PAYOUT", ""}, {"refund create PAYMENT --reason duplicate --key UUID --by Anne --secret-file SECRET", ""}, {"payment find --reference awa", ""}, {"payout find --reference awa", ""},
 		{"payouts held", ""}, {"payouts hold --by Anne --reason audit", ""}, {"payouts release --by Anne", ""},
 		{"cases", ""}, {"cases show CASE", ""}, {"strays", ""}, {"strays show STRAY", ""},
 		{"audit --client CLIENT", ""}, {"audit head", ""}, {"statement --client CLIENT", ""},

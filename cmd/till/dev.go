@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -172,6 +173,9 @@ func announce(w io.Writer, s *server.Server, base, data, database string, asJSON
 	link := ""
 	if demo := s.DemoConsole(); demo != "" {
 		link = "\n  Console       " + demo + "   (signed in with one click)"
+	}
+	if page := s.DemoPage(context.Background()); page != "" {
+		link += "\n  Page to pay   " + page + "   (an order of 5 000 francs; with the number 06 123 00 00 it rings on the console's handset)"
 	}
 	if store.IsPostgres(database) {
 		database = "" // it may hold a password, and others read command lines

@@ -29,6 +29,7 @@ import (
 	"till/doctor"
 	"till/internal/logs"
 	"till/store"
+	"till/store/admin"
 )
 
 // bundle is what 'till doctor --bundle' writes: what helpers need to know, and
@@ -238,14 +239,14 @@ func (b *bundle) state(ctx context.Context, s *store.Store) (map[string]any, err
 	err := s.View(ctx, func(tx *store.Tx) error {
 		var errs [8]error
 		out["now"] = tx.Now().String()
-		out["instances"], errs[0] = tx.Instances(ctx)
-		out["turns"], errs[1] = tx.Turns(ctx)
-		out["breakers"], errs[2] = tx.Breakers(ctx)
+		out["instances"], errs[0] = admin.Instances(ctx, tx)
+		out["turns"], errs[1] = admin.Turns(ctx, tx)
+		out["breakers"], errs[2] = admin.Breakers(ctx, tx)
 		out["lanes"], errs[3] = tx.Lanes(ctx)
 		out["open_cases"], errs[4] = tx.OpenKinds(ctx, maxBundleCases)
-		out["statements"], errs[5] = tx.StatementSums(ctx)
-		for i, kind := range []store.BackupKind{store.KindBackup, store.KindDrill} {
-			r, err := tx.BackupResult(ctx, kind)
+		out["statements"], errs[5] = admin.StatementSums(ctx, tx)
+		for i, kind := range []admin.BackupKind{admin.KindBackup, admin.KindDrill} {
+			r, err := admin.ReadBackup(ctx, tx, kind)
 			if r != nil {
 				r.Place = b.digest(r.Place)
 				r.Problem = b.digest(r.Problem)

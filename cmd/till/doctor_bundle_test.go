@@ -19,6 +19,7 @@ import (
 	"till/doctor"
 	"till/internal/logs"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 )
 
@@ -68,8 +69,8 @@ func TestABundleTellsNothingOfClients(t *testing.T) {
 	}
 	defer s.Close()
 	err = s.Update(t.Context(), func(tx *store.Tx) error {
-		err := tx.SaveBackupProblem(t.Context(), store.KindBackup, "place s3://"+secret+" refused "+phone)
-		return errors.Join(err, tx.SaveStatement(t.Context(), "mtn", 1, 2, []store.StatementSum{{Class: store.StatementLines, Count: 1}}))
+		err := admin.SaveBackupProblem(t.Context(), tx, admin.KindBackup, "place s3://"+secret+" refused "+phone)
+		return errors.Join(err, admin.SaveStatement(t.Context(), tx, "mtn", 1, 2, []admin.StatementSum{{Class: admin.StatementLines, Count: 1}}))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"till/cmd/till/internal/cli"
 	"till/cmd/till/internal/money"
 	"till/store"
+	"till/store/admin"
 )
 
 // drillFlags are the flags of 'till drill'.
@@ -60,9 +61,9 @@ func (d *drillFlags) run(cmd *cobra.Command, archive string) (err error) {
 	}
 	ctx := cmd.Context()
 	return cli.WithDatabase(ctx, d.database, func(s *store.Store) error {
-		var i *store.Installation
+		var i *admin.Installation
 		err := s.View(ctx, func(tx *store.Tx) (err error) {
-			i, err = tx.Installation(ctx)
+			i, err = admin.ReadInstallation(ctx, tx)
 			return err
 		})
 		if err != nil {
@@ -74,11 +75,11 @@ func (d *drillFlags) run(cmd *cobra.Command, archive string) (err error) {
 			return fmt.Errorf("--installation %s is not the one of %s, which is %s", d.installation, d.database, mine)
 		}
 		result, err := d.drill(cmd, archive)
-		return errors.Join(err, recordBackup(ctx, s, store.KindDrill, result, err))
+		return errors.Join(err, recordBackup(ctx, s, admin.KindDrill, result, err))
 	})
 }
 
-func (d *drillFlags) drill(cmd *cobra.Command, text string) (*store.BackupResult, error) {
+func (d *drillFlags) drill(cmd *cobra.Command, text string) (*admin.BackupResult, error) {
 	r, in, err := d.request(cmd, text)
 	if err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func (d *drillFlags) drill(cmd *cobra.Command, text string) (*store.BackupResult
 		return nil, fmt.Errorf("%s could not be restored: %w", in.shown, err)
 	}
 	m := done.Restored.Manifest
-	result := &store.BackupResult{TakenAt: m.Taken(), Place: in.shown, Bytes: m.Pages * m.PageSize, TookMS: (done.Restoring + done.Verifying).Milliseconds()}
+	result := &admin.BackupResult{TakenAt: m.Taken(), Place: in.shown, Bytes: m.Pages * m.PageSize, TookMS: (done.Restoring + done.Verifying).Milliseconds()}
 	if done.Report.Clean() {
 		markDrilled(cmd, in, m)
 	}

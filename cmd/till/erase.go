@@ -23,9 +23,9 @@ func newErase() *cobra.Command {
 	var e eraseFlags
 	cmd := &cobra.Command{
 		Use:   "erase",
-		Short: "Take a person's data out of payments and payouts",
-		Long: `Take a person's data out of the payments and payouts of a phone number, or of all
-that are older than some time. Use it when somebody asks for it and no law makes
+		Short: "Take a person's data out of payments, payouts and checkouts",
+		Long: `Take a person's data out of the payments, payouts and checkouts of a phone number,
+or of all that are older than some time. Use it when somebody asks for it and no law makes
 you keep it. It cannot be undone.
 
 The phone becomes a text that is the same for each row of the number and tells
@@ -137,13 +137,14 @@ func (e *eraseFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 		if e.asJSON {
-			return cli.PrintJSON(w, cli.Object{"dry_run", e.dryRun, "left", done.Left, "payments", done.Payments, "payouts", done.Payouts})
+			return cli.PrintJSON(w, cli.Object{"checkouts", done.Checkouts, "dry_run", e.dryRun, "left", done.Left, "payments", done.Payments, "payouts", done.Payouts})
 		}
 		verb := "erased"
 		if e.dryRun {
 			verb = "to be erased"
 		}
-		cli.Printf(w, "%s and %s %s.\n", cli.Count(done.Payments, "payment", "payments"), cli.Count(done.Payouts, "payout", "payouts"), verb)
+		cli.Printf(w, "%s, %s and %s %s.\n", cli.Count(done.Payments, "payment", "payments"), cli.Count(done.Payouts, "payout", "payouts"),
+			cli.Count(done.Checkouts, "checkout", "checkouts"), verb)
 		if done.Left > 0 {
 			cli.Printf(w, "%s left: not ended, with an open case, or with late reads to come. Run it again later.\n", cli.Count(done.Left, "is", "are"))
 		}

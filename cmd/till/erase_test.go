@@ -38,7 +38,7 @@ func TestTheListOfErasures(t *testing.T) {
 	if _, err := os.Stat(list); err == nil {
 		t.Error("a list was written although nothing was erased")
 	}
-	if said := f.done("erase", "--phone", "+242 06 123 4567", "--dry-run"); !strings.Contains(said, "0 payments and 0 payouts to be erased") {
+	if said := f.done("erase", "--phone", "+242 06 123 4567", "--dry-run"); !strings.Contains(said, "0 payments, 0 payouts and 0 checkouts to be erased") {
 		t.Error(said)
 	}
 	f.done("erase", "--phone", "242061234567", "--metadata", "--list", list, "--by", "Awa", "--reason", "a letter")

@@ -19,16 +19,16 @@ func newClientFees() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fees ID",
 		Short: "Show or change a client's fees",
-		Long: `Show the fees that a client pays for payments and payouts, or change one. Use it
+		Long: `Show the fees that a client pays for payments, payouts and refunds, or change one. Use it
 to agree on a price. With only the id, it prints the schedule.
 
 A fee is a flat amount plus a share in basis points (hundredths of a percent),
 rounded half up to the minor unit and never more than the amount. A change
-applies to new payments and payouts; existing ones keep their fee.`,
+applies to new ones; existing payments, payouts and refunds keep their fee.`,
 		Example: `  till client fees 0197a3d2-4d1e-7c3a-9b7d-2f6c0a4e8b11 --kind payment --method mtn_momo --currency XAF --flat 50 --bps 150`,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&kind, "kind", "", "payment or payout")
+	flags.StringVar(&kind, "kind", "", "payment, payout or refund")
 	flags.StringVar(&f.Method, "method", "", "the code of the method")
 	flags.StringVar(&f.Currency, "currency", "", "the currency")
 	flags.StringVar(&flat, "flat", "0", "the flat part of the fee, in minor units")

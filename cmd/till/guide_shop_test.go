@@ -87,12 +87,7 @@ func (g *guideShop) start() {
 	g.t.Helper()
 	port := "0"
 	if g.r.sweep != "" { // it cannot choose a free one itself
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			g.t.Fatal(err)
-		}
-		_, port, _ = net.SplitHostPort(l.Addr().String())
-		l.Close()
+		_, port, _ = net.SplitHostPort(keptAddr(g.t))
 	}
 	before := len(g.printed())
 	cmd := g.r.serve(g.t, g.program, port)

@@ -47,12 +47,12 @@ func rows(t *testing.T, heading string) (out [][]string) {
 func reasonsOf(t *testing.T) [2][]string {
 	t.Helper()
 	var out [2][]string
-	parts := strings.Split(string(api.OpenAPI), "        failure_reason:\n          description: |\n")
+	parts := strings.Split(string(api.OpenAPI), "        failure_reason:\n          $ref: \"#/components/schemas/FailureReason\"\n          description: |\n")
 	if len(parts) != 3 {
 		t.Fatalf("openapi.yaml describes failure_reason %d times", len(parts)-1)
 	}
 	for i, part := range parts[1:] {
-		text, _, _ := strings.Cut(part, "\n          type:")
+		text, _, _ := strings.Cut(part, "\n        failure_detail:")
 		for _, m := range regexp.MustCompile("(?m)^ +- `(\\w+)`:").FindAllStringSubmatch(text, -1) {
 			out[i] = append(out[i], m[1])
 		}

@@ -181,11 +181,14 @@ func guideIDs(k *killing) map[string]string {
 	k.key = made("api_key", guideRun(k, &out, &errs, "key", "create", "--client", client[:36], "--scopes", scopes[1:], "--json"))
 	_, payout := k.ask(http.MethodPost, "/payouts", `{"method": "mtn_momo", "country": "CG", "amount": {"value": "100", "currency": "XAF"},
 		"recipient": {"phone": "242061234567"}, "idempotency_key": "`+newUUID().String()+`"}`)
+	_, refund := k.ask(http.MethodPost, "/refunds", `{"payment_id": "`+paid+`", "amount": {"value": "100", "currency": "XAF"}, "idempotency_key": "`+newUUID().String()+`"}`)
+	_, link := k.ask(http.MethodPost, "/links", `{"title": "Alms", "open_amount": {"currency": "XAF"}, "idempotency_key": "`+newUUID().String()+`"}`)
+	_, checkout := k.ask(http.MethodPost, "/checkouts", `{"amount": {"value": "5000", "currency": "XAF"}, "idempotency_key": "`+newUUID().String()+`"}`)
 	_, endpoint := k.ask(http.MethodPost, "/webhook-endpoints", `{"url": "http://127.0.0.1:9999/", "events": ["payment.success"]}`)
 	_, events := k.ask(http.MethodGet, "/payments/"+paid+"/events", "")
 	_, event, _ := strings.Cut(events, `"id":"`)
 	_, key := k.ask(http.MethodPost, "/api-keys", `{"name": "another", "scopes": ["payments:read"]}`)
-	return map[string]string{"payments": paid, "payouts": made("id", payout), "webhook-endpoints": made("id", endpoint),
+	return map[string]string{"payments": paid, "payouts": made("id", payout), "refunds": made("id", refund), "checkouts": made("id", checkout), "links": made("id", link), "webhook-endpoints": made("id", endpoint),
 		"events": event[:36], "api-keys": made("id", key), "sandbox/prompts": open}
 }
 

@@ -22,6 +22,8 @@ import (
 	"till/server"
 	"till/store"
 	"till/store/access"
+	"till/store/admin"
+	"till/store/matching"
 	"till/store/storetest"
 	"till/webhook"
 )
@@ -193,18 +195,18 @@ func (h *hostileBooks) addRows(s *store.Store) {
 				return tx.OpenCases(ctx, []*store.Case{{ClientID: h.client, ID: till.NewID(now + 1), SubjectID: h.payment, Kind: engine.CaseUnknownStatus, Detail: h.text, OpenedAt: now}})
 			},
 			func() error {
-				_, err := tx.InsertStray(ctx, &store.Stray{Connection: h.text, ID: h.stray, Receipt: h.text, Source: store.StrayCallback, SeenAt: now, Claimed: h.text, Direction: store.StrayIn})
+				_, err := matching.InsertStray(ctx, tx, &matching.Stray{Connection: h.text, ID: h.stray, Receipt: h.text, Source: matching.StrayCallback, SeenAt: now, Claimed: h.text, Direction: matching.StrayIn})
 				return err
 			},
 			func() error {
 				return tx.OpenOperatorCase(ctx, &store.OperatorCase{Connection: h.text, Kind: store.CaseAccount, Detail: h.text, OpenedAt: now})
 			},
-			func() error { return tx.SetConnectionFingerprint(ctx, h.text, h.text) },
+			func() error { return admin.SetConnectionFingerprint(ctx, tx, h.text, h.text) },
 			func() error {
 				return tx.HoldPayouts(ctx, store.Hold{Client: h.client, Cause: store.HoldPerson, By: h.text, Reason: h.text})
 			},
 			func() error {
-				return tx.InsertRestore(ctx, &store.Restore{At: now, LostFrom: now, By: h.text, LogID: till.NewID(now)})
+				return admin.InsertRestore(ctx, tx, &admin.Restore{At: now, LostFrom: now, By: h.text, LogID: till.NewID(now)})
 			},
 		}
 		for _, step := range steps {
@@ -315,6 +317,9 @@ func (h *hostileBooks) commands() []hostileArgs {
 		{[]string{"adjust", "--client", client, "--currency", "XAF", "--amount", "5", "--reason", "r", "--by", hostile, "--id", till.NewID(1).String()}, true},
 		{[]string{"payment", "resolve", h.open.String(), "--as", "success", "--by", "Anne", "--evidence", letter + hostile}, true},
 		{[]string{"payout", "resolve", h.payout.String(), "--as", "failed", "--by", "Anne", "--evidence", letter}, false},
+		{[]string{"refund", "create", hostile, "--reason", "other", "--key", till.NewID(1).String(), "--by", "Anne"}, true},
+		{[]string{"refund", "create", h.payment.String(), "--reason", hostile, "--key", hostile, "--by", "Anne"}, false},
+		{[]string{"refund", "create", h.payment.String(), "--reason", "other", "--key", till.NewID(1).String(), "--by", hostile, "--secret-file", filepath.Join(h.dir, "till.secret")}, false},
 		{[]string{"strays", "attribute", h.stray.String(), "--client", client, "--by", "Anne", "--evidence", letter}, false},
 		{[]string{"strays", "foreign", h.stray.String(), "--by", "Anne", "--reason", hostile}, false},
 		{[]string{"migrate"}, false},

@@ -17,6 +17,7 @@ import (
 	"till/provider/sandbox"
 	"till/secret"
 	"till/store"
+	"till/store/admin"
 )
 
 // F36 with a journal: the disk of the database is lost at a moment when payments and payouts
@@ -32,7 +33,7 @@ func TestLossOfTheDisk(t *testing.T) {
 			var made struct {
 				Key string `json:"api_key"`
 			}
-			l.till(&made, "key", "create", "--client", l.clientID(), "--name", "all", "--scopes", "payments:write,payments:read,payouts:write,payouts:read", "--database", l.database, "--json")
+			l.till(&made, "key", "create", "--client", l.clientID(), "--name", "all", "--scopes", "payments:write,payments:read,payouts:write,payouts:read,refunds:write", "--database", l.database, "--json")
 			l.key = made.Key
 
 			// In the backup: money for one of the payouts that come later.
@@ -40,7 +41,7 @@ func TestLossOfTheDisk(t *testing.T) {
 			l.settle()
 			l.end(l.server, syscall.SIGTERM)
 			b.take()
-			lostFrom := l.now()
+			lostFrom, kept := l.now(), l.paid(0)
 
 			l.server = l.start("--journal", l.folder, "--journal-sync")
 			l.createMany(25)
@@ -49,13 +50,15 @@ func TestLossOfTheDisk(t *testing.T) {
 			l.payOut("4567", 1000)
 			l.payOut("0011", 1000)      // the operator's answer is lost
 			l.payOut("4567", have-5000) // more than the backup has
-			l.createMany(15)            // under way when the disk dies
+			l.giveBack(kept)
+			l.giveBack(l.paid(lostFrom)) // its payment is not credited in the backup
+			l.createMany(15)             // under way when the disk dies
 			l.end(l.server, syscall.SIGKILL)
 			b.putBack()
 
 			first := l.restored(lostFrom)
-			if first.Payments != 40 || first.Payouts != 2 || first.Waiting != 1 || len(first.Damaged) > 0 {
-				t.Errorf("made again: %+v; want all 40 payments and the two payouts that the wallet has money for", first)
+			if first.Payments != 40 || first.Payouts != 3 || first.Waiting != 2 || len(first.Damaged) > 0 {
+				t.Errorf("made again: %+v; want all 40 payments, the two payouts that the wallet has money for, and the refund whose payment was not lost", first)
 			}
 			if lost := l.lost(); len(lost) > 0 {
 				t.Errorf("%d payments were answered and are not there", len(lost))
@@ -66,8 +69,8 @@ func TestLossOfTheDisk(t *testing.T) {
 			l.server = l.start("--journal", l.folder, "--journal-sync")
 			l.retryBodies()
 			l.settle()
-			if again := l.restored(lostFrom); again.Payments != 0 || again.Payouts != 1 || again.Waiting != 0 {
-				t.Errorf("with the money back: %+v; want the last payout", again)
+			if again := l.restored(lostFrom); again.Payments != 0 || again.Payouts != 2 || again.Waiting != 0 {
+				t.Errorf("with the money back: %+v; want the last payout and the refund of what is paid again", again)
 			}
 			l.await("the payouts are decided", func() bool { return l.openPayouts() == 0 })
 			l.till(nil, "restored", "--release", "--by", "Awa", "--yes", "--database", l.database)
@@ -106,11 +109,37 @@ func (l *lostDisk) balance() (minor int64) {
 	return minor
 }
 
+// paid returns a payment that is paid, of which not all went back, and that was created after a time.
+func (l *lostDisk) paid(after till.Time) (id string) {
+	l.t.Helper()
+	l.view(func(tx *store.Tx, client till.ID) error {
+		rows, _, err := tx.ListPayments(context.Background(), client, store.PaymentFilter{Status: till.Success, From: after}, store.Page{Limit: 1, Ascending: after == 0})
+		if err == nil && len(rows) == 0 {
+			l.t.Fatal("no payment is paid")
+		}
+		id = rows[0].ID.String()
+		return err
+	})
+	return id
+}
+
+// giveBack gives a part of a payment back.
+func (l *lostDisk) giveBack(payment string) {
+	l.t.Helper()
+	l.out("/refunds", `{"payment_id":"`+payment+`","amount":{"value":"100","currency":"XAF"},"idempotency_key":"%s"}`)
+}
+
 func (l *lostDisk) payOut(story string, minor int64) {
 	l.t.Helper()
+	l.out("/payouts", fmt.Sprintf(`{"method":"mtn_momo","country":"CG","amount":{"value":"%d","currency":"XAF"},"idempotency_key":"%%s","recipient":{"phone":"24206123%s"}}`, minor, story))
+}
+
+// out makes a payout or a refund with a key of its own.
+func (l *lostDisk) out(path, form string) {
+	l.t.Helper()
 	key := newUUID().String()
-	body := fmt.Sprintf(`{"method":"mtn_momo","country":"CG","amount":{"value":"%d","currency":"XAF"},"idempotency_key":"%s","recipient":{"phone":"24206123%s"}}`, minor, key, story)
-	req, _ := http.NewRequest("POST", l.base()+"/payouts", strings.NewReader(body))
+	body := fmt.Sprintf(form, key)
+	req, _ := http.NewRequest("POST", l.base()+path, strings.NewReader(body))
 	req.Header.Set("X-Api-Key", l.key)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
@@ -122,7 +151,7 @@ func (l *lostDisk) payOut(story string, minor int64) {
 		ID string `json:"id"`
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil || resp.StatusCode != http.StatusAccepted {
-		l.t.Fatalf("a payout of %d is answered %d, %v", minor, resp.StatusCode, err)
+		l.t.Fatalf("%s is answered %d, %v", body, resp.StatusCode, err)
 	}
 	l.payouts[key] = p.ID
 }
@@ -229,7 +258,7 @@ func journalOnAFullDisk(t *testing.T) {
 	}
 	var installed till.Time
 	d.view(func(tx *store.Tx, _ till.ID) error {
-		i, err := tx.Installation(t.Context())
+		i, err := admin.ReadInstallation(t.Context(), tx)
 		installed = i.CreatedAt
 		return err
 	})

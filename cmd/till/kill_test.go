@@ -40,12 +40,8 @@ func TestKill(t *testing.T) {
 		t.Skip("make quick leaves it out: it starts and kills servers")
 	}
 	t.Parallel()
-	kills := 5
-	if n, err := strconv.Atoi(os.Getenv("TILL_KILLS")); err == nil {
-		kills = n
-	}
-	dir := t.TempDir()
-	k := &killing{t: t, dir: dir, database: filepath.Join(dir, "till.db"), book: filepath.Join(dir, "sandbox.db"), answered: map[string]string{}}
+	kills := asked("TILL_KILLS", 5)
+	k := newKilling(t)
 	var told *receiver
 	for n := range kills {
 		if n > 0 && n%50 == 0 {
@@ -103,6 +99,21 @@ type instance struct {
 
 // log returns what an instance that has ended has logged.
 func (s *instance) log() string { return s.cmd.Stderr.(*bytes.Buffer).String() }
+
+// newKilling is one on a file in a folder of its own.
+func newKilling(t *testing.T) *killing {
+	t.Helper()
+	dir := t.TempDir()
+	return &killing{t: t, dir: dir, database: filepath.Join(dir, "till.db"), book: filepath.Join(dir, "sandbox.db"), answered: map[string]string{}}
+}
+
+// asked returns the number that the environment has under a name, or else another.
+func asked(name string, otherwise int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return otherwise
+}
 
 // start starts a server with further arguments.
 func (k *killing) start(args ...string) *instance {

@@ -8,6 +8,7 @@ import (
 
 	"till/cmd/till/internal/cli"
 	"till/store"
+	"till/store/admin"
 	"till/upkeep"
 )
 
@@ -53,18 +54,18 @@ audit log of the house records it.`,
 	cli.Require(cmd, "by")
 	return cli.OnDatabase(cmd, func(c *cli.Call) error {
 		ctx := store.WithCause(c.Context(), cli.CauseOf(c.Command))
-		raised, err := upkeep.RaiseLevel(ctx, c.Store, store.Level, by)
+		raised, err := upkeep.RaiseLevel(ctx, c.Store, admin.Level, by)
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return cli.PrintJSON(c.OutOrStdout(), cli.Object{"level", store.Level, "raised", raised})
+			return cli.PrintJSON(c.OutOrStdout(), cli.Object{"level", admin.Level, "raised", raised})
 		}
 		if !raised {
-			_, err = cli.Printf(c.OutOrStdout(), "The level is %d already.\n", store.Level)
+			_, err = cli.Printf(c.OutOrStdout(), "The level is %d already.\n", admin.Level)
 			return err
 		}
-		_, err = cli.Printf(c.OutOrStdout(), "The level is %d now. Programs that do not know it stop within two seconds and do not start any more.\n", store.Level)
+		_, err = cli.Printf(c.OutOrStdout(), "The level is %d now. Programs that do not know it stop within two seconds and do not start any more.\n", admin.Level)
 		return err
 	})
 }

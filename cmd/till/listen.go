@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,10 +24,10 @@ import (
 // listenFlags say what is forwarded, and how unkindly.
 type listenFlags struct {
 	remoteFlags
-	to, since, lose, repeat string
-	events                  []string
-	shuffle                 bool
-	seed                    uint64
+	to, name, since, lose, repeat string
+	events                        []string
+	shuffle                       bool
+	seed                          uint64
 }
 
 // handlerNetworks are where a handler that is being written may listen: this machine and
@@ -46,7 +48,8 @@ from the API key, so it is the same at every start; --print-secret prints it alo
 Events of one payment are posted in order, one at a time. What the handler does not
 answer with 2xx is tried again after 1, 2, 5, 10 and then every 30 seconds; type r and
 Enter to try it now. The cursor is kept in the data folder, so events that happen while
-the command is off come later. The first start begins with the next event.
+the command is off come later. The first start begins with the next event. Two of these
+commands at once need a cursor each: give the second one a --name.
 
 --lose, --repeat and --shuffle make it unkind on purpose: events that never come (your
 sweep has to find them), come twice, or come in any order.`,
@@ -70,7 +73,7 @@ sweep has to find them), come twice, or come in any order.`,
 				return err
 			}
 			defer c.Service.Close()
-			show := listenOutput{w: cmd.OutOrStdout(), notices: cmd.ErrOrStderr(), json: asJSON}
+			show := listenOutput{w: cmd.OutOrStdout(), notices: cmd.ErrOrStderr(), json: asJSON, secret: c.Secret.Reveal()[:shortSecret]}
 			c.Started = func(after int64) { show.started(c, after) }
 			c.Report, c.Notice, c.TryNow = show.report, show.notice, tryNow(cmd.InOrStdin())
 			return relay.Run(cmd.Context(), *c)
@@ -78,6 +81,7 @@ sweep has to find them), come twice, or come in any order.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.to, "forward-to", "", "address of the handler, as http://localhost:3000/till")
+	f.StringVar(&l.name, "name", "", "name of a cursor of its own, for a second command beside the first")
 	f.StringSliceVar(&l.events, "events", nil, "kinds to forward, as payment.* or payment.success; may be repeated (default all)")
 	f.StringVar(&l.since, "since", "", "begin after this sequence, at the 'start' of the log, or 'now' (default where it stopped)")
 	f.BoolVar(&printSecret, "print-secret", false, "print the signing secret and end")
@@ -90,10 +94,15 @@ sweep has to find them), come twice, or come in any order.`,
 	return cmd
 }
 
+var validListenName = regexp.MustCompile(`^[0-9A-Za-z-]{1,40}$`)
+
 // config reads the flags.
 func (l *listenFlags) config() (*relay.Config, error) {
 	if l.to == "" {
 		return nil, errors.New("--forward-to names the handler, as http://localhost:3000/till")
+	}
+	if l.name != "" && !validListenName.MatchString(l.name) {
+		return nil, errors.New("--name: at most 40 letters, digits and hyphens")
 	}
 	c := &relay.Config{To: l.to, Kinds: l.events, Shuffle: l.shuffle, Seed: l.seed}
 	err := relay.CheckKinds(l.events)
@@ -135,6 +144,9 @@ func (l *listenFlags) config() (*relay.Config, error) {
 	}
 	c.Secret = relay.Secret(l.apiKey)
 	c.CursorFile = filepath.Join(l.data, "listen-cursor.json")
+	if l.name != "" {
+		c.CursorFile = filepath.Join(l.data, "listen-cursor-"+l.name+".json")
+	}
 	return c, nil
 }
 
@@ -156,6 +168,8 @@ type listenOutput struct {
 	mu         sync.Mutex
 	w, notices io.Writer
 	json       bool
+	secret     string // how it begins
+	hinted     bool   // what a wrong secret looks like was said
 }
 
 // shortSecret is how much of the secret is shown unasked.
@@ -176,9 +190,22 @@ func (o *listenOutput) notice(text string) {
 	cli.Printf(o.notices, "till: %s\n", text)
 }
 
+// hint says once, when a handler refuses an event, that its secret may be another one: every API
+// key has its own.
+func (o *listenOutput) hint(r relay.Report) {
+	refused := r.Response.Status == http.StatusBadRequest || r.Response.Status == http.StatusUnauthorized || r.Response.Status == http.StatusForbidden
+	if !refused || o.hinted {
+		return
+	}
+	o.hinted = true
+	cli.Printf(o.notices, "till: the handler answered %d: does it verify with the secret of this API key? That begins %s; 'till listen --print-secret' prints it, with the same --api-key or TILL_API_KEY.\n",
+		r.Response.Status, o.secret)
+}
+
 func (o *listenOutput) report(r relay.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	defer o.hint(r)
 	if o.json {
 		cli.PrintJSON(o.w, map[string]any{"at": r.At.UTC().Format(time.RFC3339Nano), "event_id": r.EventID, "type": r.Kind, "sequence": r.Sequence, "subject_id": r.Subject,
 			"reference": cli.TextOrNull(r.Reference), "status": r.Response.Status, "problem": cli.TextOrNull(r.Response.Problem), "took_ms": r.Response.Took.Milliseconds(),

@@ -85,7 +85,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPerson(), money.NewPayment(), money.NewPayout(), money.NewPayouts(), money.NewAdjust(), money.NewCases(), money.NewStrays(), newWebhook(), money.NewAudit(),
+	root.AddCommand(newDev(), newServe(), newClient(), newKey(), newPerson(), money.NewPayment(), money.NewPayout(), money.NewRefund(), money.NewPayouts(), money.NewAdjust(), money.NewCases(), money.NewStrays(), newWebhook(), money.NewAudit(),
 		money.NewStatement(), money.NewVerify(), money.NewReport(), newStatus(), money.NewReconcile(), money.NewConnections(), newSimulate(), newDoctor(), newRestored(), newBench(),
 		newProxy(), newListen(), newTrigger(), newMigrate(), newLevel(), newSecret(), newVersion())
 	root.AddCommand(newBackup(), newRestore(), newDrill(), newHealth(), newTop())
@@ -101,7 +101,7 @@ var helpGroups = []struct{ title, commands string }{
 	{"Run the service:", "serve migrate level secret version health"},
 	{"See how it is:", "status doctor top connections"},
 	{"Clients and people:", "client key person"},
-	{"Payments, payouts and what needs a person:", "payment payout payouts cases strays adjust"},
+	{"Payments, refunds, payouts and what needs a person:", "payment refund payout payouts cases strays adjust"},
 	{"The books:", "verify repair report statement reconcile audit"},
 	{"Backups:", "backup drill restore restored"},
 	{"Personal data:", "person-data erase"},

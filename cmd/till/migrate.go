@@ -9,6 +9,7 @@ import (
 
 	"till/cmd/till/internal/cli"
 	"till/store"
+	"till/store/admin"
 )
 
 func newMigrate() *cobra.Command {
@@ -79,7 +80,7 @@ func (m *migration) migrate(ctx context.Context, s *store.Store, w io.Writer) (e
 		}
 	}
 	if m.citus {
-		if err := s.ReadyToDistribute(ctx); err != nil {
+		if err := admin.ReadyToDistribute(ctx, s); err != nil {
 			return err
 		}
 		if err := s.GoOnDistributing(ctx, m.shards, say); err != nil {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -16,10 +14,7 @@ import (
 // the books of then are right. TILL_KILLS says how many kills there are.
 func TestKilledUpgrades(t *testing.T) {
 	t.Parallel()
-	want := 2
-	if n, err := strconv.Atoi(os.Getenv("TILL_KILLS")); err == nil {
-		want = n
-	}
+	want := asked("TILL_KILLS", 2)
 	for _, e := range storetest.Engines() {
 		if e.Name == "citus" { // its nodes commit by themselves
 			continue

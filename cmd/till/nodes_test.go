@@ -30,10 +30,7 @@ const maxWait = 5 * time.Second
 // of node 1 and of the coordinator is killed.
 func TestNodesDie(t *testing.T) {
 	command := nodeCommand(t)
-	kills := 1
-	if n, err := strconv.Atoi(os.Getenv("TILL_KILLS")); err == nil {
-		kills = n
-	}
+	kills := asked("TILL_KILLS", 1)
 	c := startCluster(t)
 	for n := range 2 * kills {
 		node := 1 - n%2

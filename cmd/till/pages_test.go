@@ -44,7 +44,7 @@ var pagePrograms = []pageProgram{
 			t.Errorf("gofmt would change calls.go.txt (%v)", err)
 		}
 		writeFile(t, filepath.Join(dir, "main.go"), string(text))
-		writeFile(t, filepath.Join(dir, "go.mod"), "module calls\ngo 1.26.0\nrequire till/sdk/go v0.1.0\nreplace till/sdk/go => "+source+"/sdk/go\n")
+		writeFile(t, filepath.Join(dir, "go.mod"), "module calls\ngo 1.26.0\nrequire github.com/till-project/till/sdk/go v0.1.0\nreplace github.com/till-project/till/sdk/go => "+source+"/sdk/go\n")
 	}, []string{"go", "run", "."}},
 	{"calls.mjs", func(t *testing.T, dir, source string) {
 		buildTypeScript(t, source)
@@ -55,7 +55,12 @@ var pagePrograms = []pageProgram{
 			t.Fatal(err)
 		}
 	}, []string{"node", "calls.mjs"}},
-	{"calls.php", nil, []string{"php", "calls.php"}},
+	{"calls.php", func(t *testing.T, dir, source string) {
+		if err := os.Mkdir(filepath.Join(dir, "vendor"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(dir, "vendor/autoload.php"), "<?php require '"+source+"/sdk/php/src/autoload.php';\n")
+	}, []string{"php", "calls.php"}},
 	{"calls.py", nil, []string{"python3", "calls.py"}},
 }
 
@@ -240,7 +245,7 @@ func pageService(t *testing.T, flags ...string) (base, key string) {
 	}
 	var made bytes.Buffer
 	if code := run(ctx, []string{"key", "create", "--json", "--client", ready.ClientID, "--database", filepath.Join(dir, "till.db"),
-		"--scopes", "payments:read,payments:write,payouts:read,payouts:write,wallets:read,webhooks:manage,keys:manage"}, &made, log); code != 0 {
+		"--scopes", "payments:read,payments:write,payouts:read,payouts:write,refunds:write,wallets:read,webhooks:manage,keys:manage"}, &made, log); code != 0 {
 		t.Fatalf("no key: %s%s", &made, log)
 	}
 	var answer struct {

@@ -11,15 +11,24 @@ import (
 	"till/cmd/till/internal/cli"
 	"till/privacy"
 	"till/store"
+	"till/store/lookup"
 )
 
-// personRecordJSON is a payment or payout about a person, as the command prints it.
+// personRecordJSON is a payment, payout or checkout about a person, as the command prints it.
 type personRecordJSON struct {
 	Kind     string            `json:"kind"`
 	ClientID string            `json:"client_id"`
 	Payment  json.RawMessage   `json:"payment,omitempty"`
 	Payout   json.RawMessage   `json:"payout,omitempty"`
+	Checkout json.RawMessage   `json:"checkout,omitempty"`
+	Asked    []askedJSON       `json:"asked,omitempty"` // by the checkout, at this number
 	Events   []json.RawMessage `json:"events"`
+}
+
+// askedJSON is an ask of a checkout.
+type askedJSON struct {
+	N       int    `json:"n"`
+	AskedAt string `json:"asked_at"`
 }
 
 func newPersonData() *cobra.Command {
@@ -27,8 +36,9 @@ func newPersonData() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "person-data PHONE",
 		Short: "Show all that is stored about a phone number",
-		Long: `Show every payment and payout of a phone number, of all clients, oldest first.
-With --json each is a line with all its members and all its events. Use it when
+		Long: `Show every payment and payout of a phone number, of all clients, oldest first, and
+the checkouts that name it or have asked it. With --json each is a line with all
+its members, and payments and payouts with all their events. Use it when
 somebody asks what is stored about them.
 
 The phone is looked up in an index under the installation's secret, from
@@ -46,7 +56,7 @@ The phone is looked up in an index under the installation's secret, from
 		if err != nil {
 			return err
 		}
-		key, err := store.NewPhoneKey(secret)
+		key, err := lookup.NewPhoneKey(secret)
 		if err != nil {
 			return err
 		}
@@ -76,10 +86,18 @@ func parsePhone(text string) (string, error) {
 
 func personRecord(r *privacy.PersonRecord) personRecordJSON {
 	out := personRecordJSON{Kind: string(till.SubjectPayment), ClientID: r.Client.String(), Events: []json.RawMessage{}}
-	if r.Payment != nil {
+	switch {
+	case r.Payment != nil:
 		out.Payment = r.Payment.AppendJSON(nil)
-	} else {
+	case r.Payout != nil:
 		out.Kind, out.Payout = string(till.SubjectPayout), r.Payout.AppendJSON(nil)
+	default:
+		out.Kind, out.Checkout = string(till.NounCheckout), r.Checkout.AppendJSON(nil, "", r.Asks)
+		for _, a := range r.Asks {
+			if a.Phone != "" {
+				out.Asked = append(out.Asked, askedJSON{a.N, a.AskedAt.String()})
+			}
+		}
 	}
 	for _, e := range r.Events {
 		out.Events = append(out.Events, e.AppendJSON(nil))
@@ -88,13 +106,18 @@ func personRecord(r *privacy.PersonRecord) personRecordJSON {
 }
 
 // printPersonData prints a table, and how much there is.
-func printPersonData(cmd *cobra.Command, s *store.Store, key store.PhoneKey, phone string) error {
+func printPersonData(cmd *cobra.Command, s *store.Store, key lookup.PhoneKey, phone string) error {
 	w := cmd.OutOrStdout()
-	var payments, payouts, events int
+	var payments, payouts, orders, events int
 	var err error
 	printed := cli.Table(w, func(row func(...any)) {
 		row("CREATED", "KIND", "STATUS", "AMOUNT", "METHOD", "REFERENCE", "EVENTS", "ID", "CLIENT")
 		err = privacy.PersonData(cmd.Context(), s, key, phone, func(r *privacy.PersonRecord) error {
+			if c := r.Checkout; c != nil {
+				orders++
+				row(c.CreatedAt, till.NounCheckout, c.State, c.Amount.Value()+" "+c.Amount.Currency, "", c.Reference, "", c.ID, c.ClientID)
+				return nil
+			}
 			kind, status := string(till.SubjectPayment), ""
 			var subject store.Subject
 			if r.Payment != nil {
@@ -112,7 +135,7 @@ func printPersonData(cmd *cobra.Command, s *store.Store, key store.PhoneKey, pho
 	if err = errors.Join(err, printed); err != nil {
 		return err
 	}
-	_, err = cli.Printf(w, "%s, %s, %s. With --json all their members are printed.\n",
-		cli.Count(payments, "payment", "payments"), cli.Count(payouts, "payout", "payouts"), cli.Count(events, "event", "events"))
+	_, err = cli.Printf(w, "%s, %s, %s, %s. With --json all their members are printed.\n",
+		cli.Count(payments, "payment", "payments"), cli.Count(payouts, "payout", "payouts"), cli.Count(orders, "checkout", "checkouts"), cli.Count(events, "event", "events"))
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"till"
 	"till/store"
+	"till/store/webhooks"
 	"till/webhook"
 )
 
@@ -142,17 +143,17 @@ func (r *receiver) compare(k *killing) {
 			return err
 		}
 		ref := store.Ref{Client: clients[0].ID, ID: id}
-		e, err := tx.Endpoint(ctx, ref)
+		e, err := webhooks.ReadEndpoint(ctx, tx, ref)
 		if err != nil {
 			return err
 		}
-		rows, err := tx.DeliveriesBetween(ctx, ref, 0, e.LastEvent)
+		rows, err := webhooks.DeliveriesBetween(ctx, tx, ref, 0, e.LastEvent)
 		if err != nil {
 			return err
 		}
 		gone := map[int64]bool{}
 		for _, d := range rows {
-			gone[d.Sequence] = gone[d.Sequence] || d.Status == store.DeliverySuperseded
+			gone[d.Sequence] = gone[d.Sequence] || d.Status == webhooks.DeliverySuperseded
 		}
 		events, err := tx.Events(ctx, ref.Client, max(e.Start, r.from), int(e.LastEvent))
 		newest := map[till.ID]int64{}

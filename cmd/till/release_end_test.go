@@ -18,6 +18,7 @@ import (
 	"till/provider/sandbox"
 	"till/secret"
 	"till/store"
+	"till/store/webhooks"
 	"till/webhook"
 )
 
@@ -158,7 +159,7 @@ func (r *release) writeBook() {
 func (r *release) takeOver() *receiver {
 	r.t.Helper()
 	told := &receiver{t: r.t, path: "/hooks/taken-over", book: map[int64]int{}, refused: map[int64]bool{}}
-	var sealed *store.Endpoint
+	var sealed *webhooks.Endpoint
 	r.withStore(func(s *store.Store) error {
 		ring, err := secret.OpenRing(r.t.Context(), s, r.secret)
 		if err != nil {
@@ -173,7 +174,7 @@ func (r *release) takeOver() *receiver {
 			if err != nil {
 				return err
 			}
-			all, err := tx.Endpoints(r.t.Context(), clients[0].ID, 10)
+			all, err := webhooks.Endpoints(r.t.Context(), tx, clients[0].ID, 10)
 			for _, e := range all {
 				if e.Enabled {
 					sealed = e
@@ -182,9 +183,9 @@ func (r *release) takeOver() *receiver {
 			if err != nil || sealed == nil {
 				return errors.Join(err, errors.New("no endpoint is enabled"))
 			}
-			rows, err := tx.DeliveriesBetween(r.t.Context(), sealed.Ref(), 0, sealed.LastEvent)
+			rows, err := webhooks.DeliveriesBetween(r.t.Context(), tx, sealed.Ref(), 0, sealed.LastEvent)
 			for _, d := range rows {
-				if d.Status == store.DeliveryPending && (told.from == 0 || d.Sequence <= told.from) {
+				if d.Status == webhooks.DeliveryPending && (told.from == 0 || d.Sequence <= told.from) {
 					told.from = d.Sequence - 1
 				}
 			}

@@ -20,6 +20,7 @@ import (
 	"till/cmd/till/internal/cli"
 	"till/provider/sandbox"
 	"till/store"
+	"till/store/admin"
 )
 
 // F36: the database of some time ago is put back, and the operator remembers
@@ -198,7 +199,7 @@ func (f *failover) createMany(n int) {
 func (f *failover) logID() (id till.ID) {
 	f.t.Helper()
 	f.view(func(tx *store.Tx, _ till.ID) error {
-		i, err := tx.Installation(context.Background())
+		i, err := admin.ReadInstallation(context.Background(), tx)
 		if err == nil {
 			id = i.LogID
 		}

@@ -201,7 +201,7 @@ func (r *restoredFlags) print(w io.Writer, done *recovery.RestoreResult, remade 
 			all["journal"] = remadeJSON(remade)
 		}
 		if erased != nil {
-			all["erased"] = map[string]int{"payments": erased.Payments, "payouts": erased.Payouts, "left": erased.Left}
+			all["erased"] = map[string]int{"payments": erased.Payments, "payouts": erased.Payouts, "checkouts": erased.Checkouts, "left": erased.Left}
 		}
 		return cli.PrintJSON(w, all)
 	}
@@ -216,8 +216,8 @@ func (r *restoredFlags) print(w io.Writer, done *recovery.RestoreResult, remade 
 		cli.Count(done.Payments, more+"payment", more+"payments"), cli.Count(done.Payouts, more+"payout", more+"payouts"))
 	printRemade(w, remade)
 	if erased != nil {
-		cli.Printf(w, "%s and %s erased again, %d left: run 'till erase --again' once they have ended.\n",
-			cli.Count(erased.Payments, "payment", "payments"), cli.Count(erased.Payouts, "payout", "payouts"), erased.Left)
+		cli.Printf(w, "%s, %s and %s erased again, %d left: run 'till erase --again' once they have ended.\n",
+			cli.Count(erased.Payments, "payment", "payments"), cli.Count(erased.Payouts, "payout", "payouts"), cli.Count(erased.Checkouts, "checkout", "checkouts"), erased.Left)
 	}
 	if r.suspendLive {
 		cli.Printf(w, "%s suspended; 'till client resume' lets one in again.\n", cli.Count(suspended, "live client was", "live clients were"))

@@ -68,7 +68,8 @@ func printRemade(w io.Writer, m *recovery.RemakeResult) {
 		cli.Printf(w, "%s made anew by a client's retry already: asked about, and not sent.\n", cli.Count(m.Retried, "lost payment was", "lost payments were"))
 	}
 	if m.Waiting > 0 {
-		cli.Printf(w, "%s for money that came in during the lost time: start the service, let it settle the payments, and run the same command again.\n",
+		cli.Printf(w, "%s for money that came in during the lost time, a refund also for an earlier one to end and for the level to be raised: "+
+			"start the service, let it settle the payments, and run the same command again.\n",
 			cli.Count(m.Waiting, "payout waits", "payouts wait"))
 	}
 }

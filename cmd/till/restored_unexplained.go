@@ -12,6 +12,8 @@ import (
 	"till/cmd/till/internal/money"
 	"till/recovery"
 	"till/store"
+	"till/store/admin"
+	"till/store/matching"
 )
 
 // shownUnexplained is how many items of each kind are listed as text. JSON has more.
@@ -82,7 +84,7 @@ func sumsOf(u *recovery.Unexplained) (out []sumJSON) {
 
 // straysText says what strays are alike in.
 func straysText(x store.StrayMoney) string {
-	way := map[string]string{store.StrayIn: "strays from customers", store.StrayOut: "strays to recipients"}[x.Direction]
+	way := map[string]string{matching.StrayIn: "strays from customers", matching.StrayOut: "strays to recipients"}[x.Direction]
 	if way == "" {
 		way = "strays, direction not said"
 	}
@@ -154,7 +156,7 @@ func listUnexplained(w io.Writer, u *recovery.Unexplained) error {
 	cli.Printf(w, "\nThe first of them (%d of each kind at most; --json has %d):\n\n", shownUnexplained, recovery.MaxUnexplained)
 	return cli.Table(w, func(row func(...any)) {
 		row("WHAT", "ID", "CLIENT", "AMOUNT", "WHY")
-		for _, list := range [][]store.Undecided{u.Payouts, u.Payments} {
+		for _, list := range [][]admin.Undecided{u.Payouts, u.Payments} {
 			for _, x := range list[:min(len(list), shownUnexplained)] {
 				row(x.Kind, x.Ref.ID, x.Ref.Client, moneyText(cli.MoneyOrNull(x.Amount)), "may have been sent on "+x.Connection+", and is not decided")
 			}
@@ -173,11 +175,11 @@ func (r *restoredFlags) unexplainedObject(u *recovery.Unexplained) cli.Object {
 		"released", r.release, "restores", cli.Objects(u.Restores, restoreObject), "strays", cli.Objects(u.Strays, money.StrayObject), "sums", sumsOf(u)}
 }
 
-func restoreObject(x *store.Restore) cli.Object {
+func restoreObject(x *admin.Restore) cli.Object {
 	return cli.Object{"restored_at", x.At, "restored_by", x.By, "lost_from", x.LostFrom, "log_id", x.LogID, "keys_reviewed_at", x.KeysReviewedAt}
 }
 
 // undecidedObject is a possibly sent payment or payout.
-func undecidedObject(x store.Undecided) cli.Object {
+func undecidedObject(x admin.Undecided) cli.Object {
 	return cli.Object{"client_id", x.Ref.Client, "id", x.Ref.ID, "connection", x.Connection, "amount", x.Amount}
 }

@@ -11,6 +11,7 @@ import (
 	"till/cmd/till/internal/money"
 	"till/provider/simulator"
 	"till/store"
+	"till/store/matching"
 )
 
 // applyStatements applies every operator's statement: what its book says that it
@@ -46,10 +47,10 @@ func (r *restoration) applyStatements() {
 }
 
 // strays returns the open strays.
-func (r *restoration) strays() (all []*store.Stray) {
+func (r *restoration) strays() (all []*matching.Stray) {
 	r.t.Helper()
 	r.withStore(func(s *store.Store) (err error) {
-		all, err = books.ListStrays(r.t.Context(), s, store.StrayFilter{})
+		all, err = books.ListStrays(r.t.Context(), s, matching.StrayFilter{})
 		return err
 	})
 	return all
@@ -88,7 +89,7 @@ func (r *restoration) attributeStrays() {
 }
 
 // namedBy reports whether a stray is about what an operator has in its book.
-func namedBy(s *store.Stray, e *simulator.Entry) bool {
+func namedBy(s *matching.Stray, e *simulator.Entry) bool {
 	plain := func(id string) string { return strings.ReplaceAll(id, "-", "") }
 	return e.Receipt != "" && s.Receipt == e.Receipt || e.Reference != "" && plain(s.Reference.String()) == plain(e.Reference)
 }

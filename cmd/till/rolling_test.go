@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 
 	"till/cmd/till/internal/cli"
 	"till/store"
+	"till/store/admin"
 	"till/store/storetest"
 	"till/upkeep"
 )
@@ -68,8 +71,7 @@ func releaseBefore(t *testing.T) string {
 
 // rollOnOneFile goes from one program to the other and back, by a kill or a stop.
 func rollOnOneFile(t *testing.T, before string, span time.Duration) {
-	dir := t.TempDir()
-	k := &killing{t: t, dir: dir, database: filepath.Join(dir, "till.db"), book: filepath.Join(dir, "sandbox.db"), answered: map[string]string{}}
+	k := newKilling(t)
 	programs := []string{before, ""}
 	var told *receiver
 	turns := 0
@@ -96,6 +98,9 @@ func rollOnOneFile(t *testing.T, before string, span time.Duration) {
 	s := k.start()
 	k.retryAll()
 	k.settle()
+	back := newGivingBack(k)
+	back.refusedBelowTheLevel(s)
+	back.takenFromTheLevelOn(before)
 	told.await(k)
 	k.end(s, syscall.SIGTERM)
 	k.verify()
@@ -146,14 +151,19 @@ func rollOnPostgres(t *testing.T, before string, span time.Duration) {
 	replace(0, before, syscall.SIGTERM)
 	replace(1, "", syscall.SIGTERM)
 	k.await("an instance of each is seen", func(l *upkeep.Levels) bool {
-		older := len(l.Older(store.Level))
+		older := len(l.Older(admin.Level))
 		return older > 0 && older < len(l.Instances)
 	})
+	back := newGivingBack(k)
+	for _, s := range servers {
+		back.refusedBelowTheLevel(s)
+	}
 	for i := range servers {
 		replace(i, "", syscall.SIGTERM)
 	}
 	k.retryAll()
 	k.settle()
+	back.takenFromTheLevelOn(before)
 	told.await(k)
 	for _, s := range servers {
 		k.end(s, syscall.SIGTERM)
@@ -163,6 +173,51 @@ func rollOnPostgres(t *testing.T, before string, span time.Duration) {
 	told.compare(k)
 	k.keepOut(before)
 	t.Logf("%v in %s, %d payments answered, %d creates tried again", counts, span, len(k.answered), k.retried)
+}
+
+// refusedBelowTheLevel asks an instance of either release for refunds. Beside the release before,
+// which does not know them, none is made.
+func (b *givingBack) refusedBelowTheLevel(s *instance) {
+	b.k.t.Helper()
+	for _, id := range b.k.answered {
+		body := fmt.Sprintf(`{"payment_id":"%s","idempotency_key":"%s"}`, id, newUUID())
+		req, _ := http.NewRequest(http.MethodPost, s.base+"/refunds", strings.NewReader(body))
+		req.Header.Set("X-Api-Key", b.key)
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			b.k.t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusServiceUnavailable && resp.StatusCode != http.StatusNotFound {
+			b.k.t.Errorf("a refund beside the release before: %d %s, %v", resp.StatusCode, text, err)
+		}
+		break
+	}
+	b.each(func(p *store.PayoutRow, _ int) { b.k.t.Errorf("refund %s was made", p.ID) })
+}
+
+// takenFromTheLevelOn raises the level. Then refunds are made, each is paid once, and the release
+// before does not start any more.
+func (b *givingBack) takenFromTheLevelOn(before string) {
+	b.k.t.Helper()
+	b.k.await("no instance of the release before is seen", func(l *upkeep.Levels) bool { return len(l.Older(admin.Level)) == 0 })
+	b.k.withStore(func(s *store.Store) error {
+		_, err := upkeep.RaiseLevel(b.k.t.Context(), s, admin.Level, "Awa")
+		return err
+	})
+	ctx, cancel := context.WithTimeout(b.k.t.Context(), 2*time.Second)
+	defer cancel()
+	b.load(ctx, 3, loadPause)
+	b.retryAll()
+	b.settle()
+	b.verify()
+	if len(b.made) == 0 {
+		b.k.t.Errorf("no refund was made: %v", b.refused)
+	}
+	if code, out := b.k.run(before, "migrate", "--database", b.k.database); code == 0 || !strings.Contains(out, "level") {
+		b.k.t.Errorf("the release before starts on the level of refunds: %d %s", code, out)
+	}
 }
 
 // await waits for a state of the instances.
@@ -201,7 +256,7 @@ func (k *killing) run(program string, args ...string) (int, string) {
 func (k *killing) keepOut(before string) {
 	k.t.Helper()
 	k.withStore(func(s *store.Store) error {
-		return s.Update(k.t.Context(), func(tx *store.Tx) error { _, err := tx.RaiseLevel(k.t.Context(), store.Level+1); return err })
+		return s.Update(k.t.Context(), func(tx *store.Tx) error { _, err := admin.RaiseLevel(k.t.Context(), tx, admin.Level+1); return err })
 	})
 	for _, program := range []string{before, ""} {
 		if code, out := k.run(program, "migrate", "--database", k.database); code == 0 || !strings.Contains(out, "older than the database") {

@@ -12,6 +12,7 @@ import (
 	"till"
 	"till/cmd/till/internal/cli"
 	"till/store"
+	"till/store/matching"
 	"till/store/storetest"
 )
 
@@ -157,8 +158,8 @@ func (w *runbook) strayMoney() {
 	id := till.NewID(till.TimeOf(time.Now()))
 	onStore(w.t, w.database, func(s *store.Store) error {
 		return s.Update(w.t.Context(), func(tx *store.Tx) error {
-			_, err := tx.InsertStray(w.t.Context(), &store.Stray{Connection: "mtn-cg", ID: id, Receipt: "R1", Source: store.StrayCallback, SeenAt: tx.Now(),
-				Claimed: "success", Direction: store.StrayIn, Amount: till.Money{Minor: 5000, Currency: "XAF"}})
+			_, err := matching.InsertStray(w.t.Context(), tx, &matching.Stray{Connection: "mtn-cg", ID: id, Receipt: "R1", Source: matching.StrayCallback, SeenAt: tx.Now(),
+				Claimed: "success", Direction: matching.StrayIn, Amount: till.Money{Minor: 5000, Currency: "XAF"}})
 			return err
 		})
 	})

@@ -16,6 +16,7 @@ import (
 	"till/internal/seal"
 	"till/secret"
 	"till/store"
+	"till/store/admin"
 	"till/upkeep"
 )
 
@@ -284,7 +285,7 @@ func retireGeneration(cmd *cobra.Command, s *store.Store, f *secretFlags, number
 // hasOperators reports whether a connection other than the sandbox was ever configured.
 func hasOperators(ctx context.Context, s *store.Store) (has bool, err error) {
 	err = s.View(ctx, func(tx *store.Tx) error {
-		names, err := tx.Connections(ctx)
+		names, err := admin.Connections(ctx, tx)
 		has = false
 		for name := range names {
 			has = has || strings.TrimSuffix(name, " payout") != till.SandboxConnection // as the server registers them
@@ -308,7 +309,7 @@ type generationJSON struct {
 func printGenerations(w io.Writer, g *upkeep.Generations, asJSON bool) error {
 	all := g.All
 	if len(all) == 0 {
-		all = []store.Generation{{Number: 1}}
+		all = []admin.Generation{{Number: 1}}
 	}
 	rows := []generationJSON{}
 	for i := range all {

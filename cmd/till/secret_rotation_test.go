@@ -90,8 +90,7 @@ func TestTheSecretIsRotatedUnderLoad(t *testing.T) {
 	for _, e := range storetest.Engines() {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			k := &killing{t: t, dir: dir, database: filepath.Join(dir, "till.db"), book: filepath.Join(dir, "sandbox.db"), answered: map[string]string{}}
+			k := newKilling(t)
 			if e.Name != "sqlite" {
 				k.database = e.Config(t).Path
 				k.book = k.database

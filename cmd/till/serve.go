@@ -59,6 +59,9 @@ operator serves test clients.`,
 	f.StringVar(&s.consoleMode, "console", "on", "on or off: serve the console's pages")
 	f.StringVar(&s.c.ConsoleListen, "console-listen", "", "an address of the console's own, for an inner network (default beside the API)")
 	f.StringVar(&s.c.ConsoleURL, "console-url", "", "where browsers open the console, as in https://console.example.com (default the origin of --base-url)")
+	f.StringVar(&s.pagesMode, "pages", "on", "on or off: serve the pages that customers pay on, at /p/; without --base-url or --pay-url they are off")
+	f.StringVar(&s.c.PayListen, "pay-listen", "", "an address of those pages' own (default beside the API)")
+	f.StringVar(&s.c.PayURL, "pay-url", "", "where customers open them, as in https://pay.example.com (default the origin of --base-url)")
 	f.BoolVar(&s.docs, "docs", true, "serve the pages for developers at /docs/; --docs=false leaves them out")
 	f.StringVar(&s.c.BaseURL, "base-url", "", "the URL at which clients reach the API, ending in /v1 (default the address of --listen)")
 	f.StringVar(&s.c.Database, "database", cli.DefaultDatabase, cli.DatabaseUsage)
@@ -91,6 +94,7 @@ type serve struct {
 	format, level     string
 	configFile        string
 	consoleMode       string
+	pagesMode         string
 	logEnded          string
 	asJSON, docs      bool
 	quota, journalMax int64 // MiB
@@ -139,6 +143,9 @@ func (s *serve) configure(logLevel *slog.LevelVar) (err error) {
 	}
 	if s.c.NoConsole = s.consoleMode == "off"; !s.c.NoConsole && s.consoleMode != "on" {
 		return fmt.Errorf("--console %q is not on or off", s.consoleMode)
+	}
+	if s.c.NoPages = s.pagesMode == "off"; !s.c.NoPages && s.pagesMode != "on" {
+		return fmt.Errorf("--pages %q is not on or off", s.pagesMode)
 	}
 	if s.configFile != "" {
 		if s.c.Operators, err = operators.LoadConfig(s.configFile, s.c.Adapters); err != nil {

@@ -72,7 +72,7 @@ var simulations = []simulation{
 	{
 		name: "pawapay", settings: pawapay.SimSettings, secrets: pawapay.SimSecrets,
 		open: func(f simulator.Faults, path, callbackURL string) (http.Handler, error) {
-			return pawapay.NewSimulator(pawapay.SimConfig{Faults: f, Path: path, DepositCallback: callbackURL, PayoutCallback: callbackURL})
+			return pawapay.NewSimulator(pawapay.SimConfig{Faults: f, Path: path, DepositCallback: callbackURL, PayoutCallback: callbackURL, RefundCallback: callbackURL})
 		},
 		routes: map[string][]string{
 			"mtn_momo":     {"CG", "CM", "UG", "GH", "RW", "ZM", "CI", "BJ", "NG"},

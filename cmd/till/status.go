@@ -13,6 +13,7 @@ import (
 	"till/cmd/till/internal/cli"
 	"till/server"
 	"till/store"
+	"till/store/admin"
 )
 
 func newStatus() *cobra.Command {
@@ -80,7 +81,7 @@ func printPart(w io.Writer, s *books.Status, p *books.Part) {
 	}
 	for _, o := range p.Operators {
 		text := string(o.State)
-		if o.State != store.Passing {
+		if o.State != admin.Passing {
 			text += fmt.Sprintf(" since %s, tried again %s", o.Since, o.RetryAt)
 		}
 		calls := o.Calls.Answered + o.Calls.Unanswered

@@ -6,13 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +20,7 @@ import (
 	"till/account"
 	"till/books"
 	"till/internal/seal"
+	"till/internal/testport"
 	"till/operators"
 	"till/provider/airtel"
 	"till/provider/mpesa"
@@ -43,13 +41,7 @@ func TestStorm(t *testing.T) {
 		t.Skip("make quick leaves it out: it runs servers for many seconds")
 	}
 	t.Parallel() // it mostly waits: what a killed process held is left alone until its lease ends
-	payments, payouts := 80, 30
-	if n, err := strconv.Atoi(os.Getenv("TILL_PAYMENTS")); err == nil {
-		payments = n
-	}
-	if n, err := strconv.Atoi(os.Getenv("TILL_PAYOUTS")); err == nil {
-		payouts = n
-	}
+	payments, payouts := asked("TILL_PAYMENTS", 80), asked("TILL_PAYOUTS", 30)
 	s := newStorm(t)
 	s.start()
 	s.open()
@@ -86,19 +78,14 @@ type storm struct {
 var stormy = simulator.Faults{LostRequest: 0.1, LostResponse: 0.1, ServerError: 0.1, LostCallback: 0.1, DuplicateCallback: 0.1,
 	LateSuccess: 0.1, Slow: 0.1, SlowBy: 2500 * time.Millisecond, Tokens: true}
 
-// keptAddr returns an address for a service that is stopped and started again. Its port
-// is below those that the system gives to connections, which would take it meanwhile.
+// keptAddr returns an address for a service that is stopped and started again.
 func keptAddr(t *testing.T) string {
 	t.Helper()
-	for range 100 {
-		addr := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			l.Close()
-			return addr
-		}
+	addr, err := testport.Free()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port is free")
-	return ""
+	return addr
 }
 
 func newStorm(t *testing.T) *storm {
@@ -185,7 +172,7 @@ func (s *storm) simulations() []simulation {
 			}},
 		{name: "pawapay", settings: pawapay.SimSettings, secrets: pawapay.SimSecrets,
 			open: func(_ simulator.Faults, path, callbackURL string) (http.Handler, error) {
-				o, err := pawapay.NewSimulator(pawapay.SimConfig{Faults: f, Path: path, Decide: decide, DepositCallback: callbackURL, PayoutCallback: callbackURL})
+				o, err := pawapay.NewSimulator(pawapay.SimConfig{Faults: f, Path: path, Decide: decide, DepositCallback: callbackURL, PayoutCallback: callbackURL, RefundCallback: callbackURL})
 				return s.keep("pawapay", o, err)
 			}},
 		{name: "mpesa", settings: mpesa.SimSettings, secrets: mpesa.SimSecrets,

@@ -26,6 +26,7 @@ import (
 	"till/provider/simulator"
 	"till/server"
 	"till/store"
+	"till/store/matching"
 )
 
 // Payments and payouts at all four operators are lost with an old backup. Their
@@ -73,7 +74,7 @@ func TestStraysOfALostDay(t *testing.T) {
 			d.again(placed, func(o *lostOrder) bool { return !o.early && o.repeatable() })
 			d.await("what was attributed is taken back", func() bool {
 				n := 0
-				for _, s := range d.strays(store.StrayFilter{All: true}) {
+				for _, s := range d.strays(matching.StrayFilter{All: true}) {
 					if s.TakenBack {
 						n++
 					}
@@ -166,7 +167,7 @@ func (d *lostDay) simulations() []simulation {
 			}},
 		{name: "pawapay", settings: pawapay.SimSettings, secrets: pawapay.SimSecrets, routes: map[string][]string{"mtn_momo": {"CM"}},
 			open: func(_ simulator.Faults, _, callbackURL string) (http.Handler, error) {
-				o, err := pawapay.NewSimulator(pawapay.SimConfig{Decide: soon, DepositCallback: callbackURL, PayoutCallback: callbackURL})
+				o, err := pawapay.NewSimulator(pawapay.SimConfig{Decide: soon, DepositCallback: callbackURL, PayoutCallback: callbackURL, RefundCallback: callbackURL})
 				return keep("pawapay", o, err)
 			}},
 		{name: "mpesa", settings: mpesa.SimSettings, secrets: mpesa.SimSecrets, routes: map[string][]string{"mpesa": {"KE"}},
@@ -318,7 +319,7 @@ func (d *lostDay) await(what string, done func() bool) {
 	d.t.Helper()
 	for end := time.Now().Add(waitTimeout); !done(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			for _, s := range d.strays(store.StrayFilter{All: true}) {
+			for _, s := range d.strays(matching.StrayFilter{All: true}) {
 				d.t.Logf("%s %s, %s: %s %s", s.Connection, money.IdentifiersText(s), money.ClaimText(s), s.Why, s.Settled)
 			}
 			d.t.Fatalf("never: %s", what)
@@ -333,7 +334,7 @@ func (d *lostDay) read(f func(ctx context.Context, s *store.Store) error) {
 	}
 }
 
-func (d *lostDay) strays(f store.StrayFilter) (all []*store.Stray) {
+func (d *lostDay) strays(f matching.StrayFilter) (all []*matching.Stray) {
 	d.t.Helper()
 	d.read(func(ctx context.Context, s *store.Store) (err error) {
 		all, err = books.ListStrays(ctx, s, f)
@@ -342,7 +343,7 @@ func (d *lostDay) strays(f store.StrayFilter) (all []*store.Stray) {
 	return all
 }
 
-func (d *lostDay) open() []*store.Stray { d.t.Helper(); return d.strays(store.StrayFilter{}) }
+func (d *lostDay) open() []*matching.Stray { d.t.Helper(); return d.strays(matching.StrayFilter{}) }
 
 // balances compares the wallets with what the chosen orders moved.
 func (d *lostDay) balances(when string, moved func(o *lostOrder) bool) {
@@ -400,7 +401,7 @@ func (d *lostDay) attributeAll() {
 }
 
 // booked finds the money of a stray in the operators' books.
-func (d *lostDay) booked(s *store.Stray) (simulator.Entry, bool) {
+func (d *lostDay) booked(s *matching.Stray) (simulator.Entry, bool) {
 	for _, e := range d.books[s.Connection].Entries() {
 		if e.Receipt == s.Receipt || strings.ReplaceAll(e.Reference, "-", "") == strings.ReplaceAll(s.Reference.String(), "-", "") {
 			if e.Currency == "" {

@@ -28,7 +28,7 @@ func newTrigger() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trigger KIND|STORY",
 		Short: "Make a story of the sandbox happen",
-		Long: `Create a payment or payout in the sandbox whose story brings an event, such as
+		Long: `Create a payment, payout or refund in the sandbox whose story brings an event, such as
 payment.success, or that has a name, such as declined; payout.stuck is the payout's
 story where both have one. The command chooses method and phone number; the service does
 the rest, so the events are real ones. Use it to see what your handler does.
@@ -39,7 +39,8 @@ checks apply. With --watch the command prints the events until the story ends.
 
 webhook_endpoint.disabled disables the client's endpoint; with several, say which by
 --set endpoint_id=ID. A payout needs a key with payouts:write; if the wallet has too
-little, a payment comes first.`,
+little, a payment comes first. A refund needs one with refunds:write; the payment that
+it gives back comes first, and what you set is the payment's.`,
 		Example: `  till trigger payment.success --set reference=ORDER-7 --watch
   till trigger late_money --set metadata.cart:=88
   till trigger --list`,
@@ -108,7 +109,7 @@ func triggerBody(file string, set []string) (map[string]any, error) {
 func explainScope(err error) error {
 	var refused *till.Error
 	if errors.As(err, &refused) && refused.Code == till.CodeInsufficientScope {
-		return &till.Error{Code: refused.Code, Detail: refused.Detail + " Make a key that may, with 'till key create --client ID --scopes payments:read,payments:write,payouts:read,payouts:write', and give it as TILL_API_KEY."}
+		return &till.Error{Code: refused.Code, Detail: refused.Detail + " Make a key that may, with 'till key create --client ID --scopes payments:read,payments:write,payouts:read,payouts:write,refunds:write', and give it as TILL_API_KEY."}
 	}
 	return err
 }
@@ -152,6 +153,9 @@ func showTriggered(cmd *cobra.Command, c *remote.Client, h *trigger.Happened, wa
 	if !asJSON {
 		if h.First {
 			cli.Printf(w, "The wallet had too little; a payment came first.\n")
+		}
+		if h.Paid != "" {
+			cli.Printf(w, "payment  %s  is paid, and given back\n", h.Paid)
 		}
 		cli.Printf(w, "%s  %s  %s  %s\n", strings.ReplaceAll(h.Story.Subject, "_", " "), h.ID(), h.Reference(), h.Story.Description)
 	}

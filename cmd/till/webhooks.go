@@ -8,6 +8,7 @@ import (
 	"till"
 	"till/cmd/till/internal/cli"
 	"till/store"
+	"till/store/webhooks"
 	"till/webhook"
 )
 
@@ -101,9 +102,9 @@ func findEndpoint(c *cli.Call, text string, client till.ID) (ref store.Ref, err 
 		return ref, err
 	}
 	missing := till.Errorf(till.CodeEndpointNotFound, "there is no such webhook endpoint")
-	look := func(owner till.ID) (e *store.Endpoint, err error) {
+	look := func(owner till.ID) (e *webhooks.Endpoint, err error) {
 		ref.Client = owner
-		err = c.View(func(tx *store.Tx) error { e, err = tx.Endpoint(c.Context(), ref); return err })
+		err = c.View(func(tx *store.Tx) error { e, err = webhooks.ReadEndpoint(c.Context(), tx, ref); return err })
 		return e, err
 	}
 	if !client.IsZero() {

@@ -15,6 +15,7 @@ import (
 	"till/console/subject"
 	"till/people"
 	"till/store"
+	"till/store/admin"
 )
 
 // auditPage is a part of an audit log, newest first.
@@ -131,12 +132,12 @@ func (v *visit) audit() error {
 		p.Where = v.ClientName()
 	}
 	var rows books.AuditRows
-	var proven *store.Verification
+	var proven *admin.Verification
 	err := v.View(func(ctx context.Context, tx *store.Tx) (err error) {
 		if rows, err = books.ReadAudit(ctx, tx, id, f.AuditPage, list.PageSize); err != nil {
 			return err
 		}
-		proven, err = tx.LastVerification(ctx)
+		proven, err = admin.LastVerification(ctx, tx)
 		return err
 	})
 	if err != nil {
@@ -234,6 +235,8 @@ func (v *visit) auditSubject(l *auditLine, a *store.AuditRow) {
 	switch noun, _, _ := strings.Cut(a.Action, "."); noun {
 	case "payment", "phone":
 		l.Subject = v.ClientPath("/payments/" + id)
+	case "refund":
+		l.Subject = v.ClientPath("/refunds/" + id)
 	case "payout":
 		l.Subject = v.ClientPath("/payouts/" + id)
 	case "webhook_endpoint":

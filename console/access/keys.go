@@ -58,7 +58,7 @@ type scopeChoice struct {
 
 // strongScopes are those that a developer may not give, and that an owner gives
 // in a step of its own.
-var strongScopes = []till.Scope{till.PayoutsWrite, till.KeysManage}
+var strongScopes = []till.Scope{till.RefundsWrite, till.PayoutsWrite, till.KeysManage}
 
 func isStrong(scopes []till.Scope) bool {
 	return slices.ContainsFunc(scopes, func(s till.Scope) bool { return slices.Contains(strongScopes, s) })

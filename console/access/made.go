@@ -7,6 +7,7 @@ import (
 	"till/people"
 	"till/store"
 	"till/store/access"
+	"till/store/webhooks"
 	"till/webhook"
 )
 
@@ -14,7 +15,7 @@ import (
 // person goes, unless somebody ends it.
 type made struct {
 	Keys      []*till.Key
-	Endpoints []*store.Endpoint
+	Endpoints []*webhooks.Endpoint
 }
 
 // Any reports whether there is something.

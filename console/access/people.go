@@ -28,6 +28,15 @@ type peoplePage struct {
 
 	DevicesOf *people.Colleague // whose sessions are listed; nil: nobody's
 	Devices   []*people.Session
+	Going     *people.Colleague // who is about to be removed; nil: nobody
+}
+
+// Here says in words' names which of the two it is.
+func (p *peoplePage) Here() string {
+	if p.OfHouse {
+		return "house"
+	}
+	return "client"
 }
 
 // peoplePath is where the people of the merchant, or of the house, are listed.
@@ -65,6 +74,7 @@ func (v *visit) people() error {
 			return err
 		}
 	}
+	p.Going = v.named(p.Colleagues, "remove")
 	if err := v.devices(p); err != nil {
 		return err
 	}
@@ -79,14 +89,22 @@ func (v *visit) people() error {
 
 // devices lists where the colleague of the address is signed in.
 func (v *visit) devices(p *peoplePage) (err error) {
-	id, _ := till.ParseID(v.R.URL.Query().Get("devices")) // nobody has the zero id
-	i := slices.IndexFunc(p.Colleagues, func(c *people.Colleague) bool { return c.Person.ID == id })
+	if p.DevicesOf = v.named(p.Colleagues, "devices"); p.DevicesOf == nil {
+		return nil
+	}
+	p.Devices, err = v.Console.People.Sessions(v.R.Context(), p.DevicesOf.Person.ID)
+	return err
+}
+
+// named returns the colleague whom a value of the address names, but not the reader
+// for an act that nobody does to themselves; nil: nobody.
+func (v *visit) named(all []*people.Colleague, value string) *people.Colleague {
+	id, _ := till.ParseID(v.R.URL.Query().Get(value)) // nobody has the zero id
+	i := slices.IndexFunc(all, func(c *people.Colleague) bool { return c.Person.ID == id && id != v.Session.Person.ID })
 	if i < 0 {
 		return nil
 	}
-	p.DevicesOf = p.Colleagues[i]
-	p.Devices, err = v.Console.People.Sessions(v.R.Context(), id)
-	return err
+	return all[i]
 }
 
 // invitedPage shows a link, once.
@@ -109,9 +127,17 @@ func (v *visit) showInvited(inv *people.Invitation, token string) (err error) {
 	if p.Reset {
 		key = "invited.message_reset"
 	}
-	p.Message = v.Words.T(key, "name", inv.Name, "link", p.Link, "until", v.Clock.DateTime(inv.ExpiresAt))
+	p.Message = v.Words.T(key, "name", inv.Name, "where", v.whereOf(), "role", v.Words.T("role."+string(inv.Role)), "link", p.Link, "until", v.Clock.DateTime(inv.ExpiresAt))
 	v.Plain = true // it is a secret
 	return v.Page("invited", p)
+}
+
+// whereOf names the merchant, or the house, that an invitation is to.
+func (v *visit) whereOf() string {
+	if v.Client == nil {
+		return v.Words.T("me.house")
+	}
+	return v.ClientName()
 }
 
 // postInvite is POST …/people/invite.
@@ -135,22 +161,36 @@ func (v *visit) postWithdraw() error {
 	return v.Back(v.peoplePath(), "withdrawn", v.Console.People.Withdraw(v.R.Context(), v.Session, v.Client, v.chosen("invitation")))
 }
 
-// postRole is POST …/people/role.
+// postRole is POST …/people/role. To take every role is postRemove.
 func (v *visit) postRole() error {
-	if v.R.PostFormValue("role") != "" { // to remove one is always possible
-		if err := v.CheckActive(); err != nil {
-			return err
-		}
+	role := till.Role(v.R.PostFormValue("role"))
+	if role == "" {
+		return v.Back(v.peoplePath(), "", &people.Refusal{Code: people.ValueInvalid})
 	}
-	person := v.chosen("person")
+	return v.Back(v.peoplePath(), "role", v.Console.People.SetRole(v.R.Context(), v.Session, v.Client, v.chosen("person"), role))
+}
+
+// postRemove is POST …/people/remove: somebody has no role here any more.
+func (v *visit) postRemove() error {
+	person, done := v.chosen("person"), "removed"
 	var in []*till.Client
 	if v.Client != nil && person != v.Session.Person.ID {
 		in = append(in, v.Client)
+		all, err := v.madeIn(v.Client.ID)
+		if err != nil {
+			return err
+		}
+		switch {
+		case all[person].Any() && v.R.PostFormValue("made") != "":
+			done = "removed_made"
+		case all[person].Any():
+			done = "removed_kept"
+		}
 	}
 	err := v.withMade(person, in, func() error {
-		return v.Console.People.SetRole(v.R.Context(), v.Session, v.Client, person, till.Role(v.R.PostFormValue("role")))
+		return v.Console.People.SetRole(v.R.Context(), v.Session, v.Client, person, "")
 	})
-	return v.Back(v.peoplePath(), "role", err)
+	return v.Back(v.peoplePath(), done, err)
 }
 
 // postReset is POST …/people/reset.

@@ -20,7 +20,10 @@ if (form) {
   const update = () => {
     const national = digits(phone.value).replace(/^00/, "");
     if (!byHand && national) {
-      const fits = (o) => o.dataset.prefixes && o.dataset.prefixes.split(" ").some((p) => national.startsWith(p) || national.startsWith(digits(o.dataset.calling) + p));
+      const fits = (o) => { // 0712… is 712… where numbers themselves begin with no zero
+        const local = o.dataset.example.startsWith("0") ? national : national.replace(/^0/, "");
+        return o.dataset.prefixes && o.dataset.prefixes.split(" ").some((p) => local.startsWith(p) || national.startsWith(digits(o.dataset.calling) + p));
+      };
       const found = options.find(fits);
       if (found && found !== chosen()) { if ("checked" in found) found.checked = true; else found.selected = true; }
       form.querySelector("[data-chosen]").hidden = !found;

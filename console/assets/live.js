@@ -90,6 +90,11 @@ function tick() {
 if (document.querySelector("[data-until], [data-live]")) { tick(); setInterval(tick, 1000); }
 
 document.addEventListener("click", async (e) => {
+  const share = e.target.closest("[data-share]");
+  if (share && navigator.share) { // the phone's own list of programs; else the link is followed
+    e.preventDefault();
+    navigator.share({ text: share.dataset.share }).catch(() => {});
+  }
   const copy = e.target.closest("[data-copy]");
   if (copy) {
     await navigator.clipboard?.writeText(copy.dataset.copy);
@@ -120,6 +125,43 @@ function say(e) {
 function hush() { bubble?.remove(); }
 document.addEventListener("pointerover", say);
 document.addEventListener("focusin", say);
+
+// What a search finds while somebody types. What is typed goes into the body of a request, never into an address.
+let asked = 0, asks;
+async function seek(box) {
+  const text = box.value.trim(), nth = ++asked;
+  if ([...text].length < 3) return forget();
+  try {
+    const answer = await fetch(box.form.action, { method: "POST", headers: { "Till-Region": "found" }, body: new URLSearchParams({ q: text }), credentials: "same-origin", redirect: "error" });
+    if (answer.status !== 200 || nth !== asked) return;
+    const found = parse(await answer.text()).getElementById("found");
+    forget();
+    if (found?.firstElementChild && document.activeElement === box) box.form.append(found);
+  } catch {
+    // The line is away: Enter still searches.
+  }
+}
+function forget() { document.getElementById("found")?.remove(); }
+document.addEventListener("input", (e) => {
+  if (e.target.dataset?.typed === undefined) return;
+  clearTimeout(asks);
+  asks = setTimeout(seek, 200, e.target);
+});
+document.addEventListener("keydown", (e) => {
+  const found = document.getElementById("found");
+  if (!found || !found.parentElement.contains(e.target)) return;
+  if (e.key === "Escape") { asked++; forget(); return; }
+  const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+  if (!step) return;
+  e.preventDefault();
+  const all = [found.parentElement.querySelector("[data-typed]"), ...found.querySelectorAll("a")];
+  all[Math.min(Math.max(all.indexOf(e.target) + step, 0), all.length - 1)].focus();
+});
+document.addEventListener("focusout", (e) => {
+  const form = e.target.form ?? e.target.closest?.("form");
+  if (e.relatedTarget && !form?.contains(e.relatedTarget)) forget();
+});
+document.addEventListener("pointerdown", (e) => { const found = document.getElementById("found"); if (found && !found.parentElement.contains(e.target)) forget(); });
 
 regions().forEach((r) => schedule(r.id));
 listen();

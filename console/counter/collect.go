@@ -18,6 +18,7 @@ import (
 	body "till/internal/request"
 	"till/people"
 	"till/store"
+	"till/store/lookup"
 )
 
 // maxDeskReference is how long a reference may be that is typed at the counter.
@@ -30,10 +31,10 @@ type collectPage struct {
 	Amount    string // this and the following as they were typed
 	Phone     string
 	Reference string
-	Markets   []*deskMarket  // of one country
-	Countries []shell.Choice // to switch between; none if there is one
-	Country   string         // the code and calling code of the one that is shown
-	Chosen    *deskMarket    // nil: there is no method
+	Markets   []*counterMarket // of one country
+	Countries []shell.Choice   // to switch between; none if there is one
+	Country   string           // the code and calling code of the one that is shown
+	Chosen    *counterMarket   // nil: there is no method
 	Problems  []problem
 	Uncertain string // what is not certain after a failure
 	Earlier   string // the address of what the same form asked for before
@@ -52,8 +53,8 @@ type sure struct {
 	Money till.Money
 }
 
-// deskMarket is a method that the form offers, with what its script needs.
-type deskMarket struct {
+// counterMarket is a method that the form offers, with what its script needs.
+type counterMarket struct {
 	subject.Market
 	limits  *till.Market
 	Name    string
@@ -61,11 +62,18 @@ type deskMarket struct {
 	Checked bool
 }
 
-// Prefixes are what national numbers of the method begin with.
-func (m *deskMarket) Prefixes() string { return strings.Join(m.limits.Prefixes, " ") }
+// Prefixes are what national numbers of the method begin with, or likely begin with: the
+// form chooses the method by them, and the person may choose another one.
+func (m *counterMarket) Prefixes() string {
+	prefixes := m.limits.Prefixes
+	if len(prefixes) == 0 {
+		prefixes = m.limits.Likely
+	}
+	return strings.Join(prefixes, " ")
+}
 
 // Example is a number without its calling code.
-func (m *deskMarket) Example() string {
+func (m *counterMarket) Example() string {
 	return localPhone(m.Method.PhoneExample(m.Country), m.Country)
 }
 
@@ -97,12 +105,12 @@ func (v *visit) newCollect(who *account.Session, country string) *collectPage {
 // setMarkets offers the methods of one country. A merchant that has named no
 // country in its profile chooses one here.
 func (v *visit) setMarkets(p *collectPage, who *account.Session, country string) {
-	all := v.deskMarkets(who)
+	all := v.counterMarkets(who)
 	p.Markets, p.Countries, p.Chosen = nil, nil, nil
 	if len(all) == 0 {
 		return
 	}
-	if !slices.ContainsFunc(all, func(m *deskMarket) bool { return m.Country.Code == country }) {
+	if !slices.ContainsFunc(all, func(m *counterMarket) bool { return m.Country.Code == country }) {
 		country = all[0].Country.Code
 	}
 	for _, m := range all {
@@ -133,9 +141,9 @@ func (v *visit) showCollect(status int, p *collectPage) error {
 	return nil
 }
 
-// deskMarkets returns the methods that the merchant can collect by: those of its
+// counterMarkets returns the methods that the merchant can collect by: those of its
 // country or, where it has named none, all.
-func (v *visit) deskMarkets(who *account.Session) (out []*deskMarket) {
+func (v *visit) counterMarkets(who *account.Session) (out []*counterMarket) {
 	for _, m := range till.Methods() {
 		if !who.Enabled(m.Code) {
 			continue
@@ -147,14 +155,14 @@ func (v *visit) deskMarkets(who *account.Session) (out []*deskMarket) {
 			if !ok || !offer.Served[i] || v.Profile.Country != "" && k.Country != v.Profile.Country {
 				continue
 			}
-			d := &deskMarket{Market: subject.Market{Method: m, Country: c, Currency: k.Currency}, limits: k, Name: m.Name, Calling: "+" + c.CallingCode}
+			d := &counterMarket{Market: subject.Market{Method: m, Country: c, Currency: k.Currency}, limits: k, Name: m.NameIn(c.Code), Calling: "+" + c.CallingCode}
 			out = append(out, d)
 		}
 	}
 	for _, d := range out {
 		for _, other := range out {
 			if other != d && other.Method == d.Method && other.Country == d.Country {
-				d.Name = shell.MethodName(d.Method.Code, d.Currency) // one method in two currencies
+				d.Name = d.Method.NameIn(d.Country.Code) + " " + d.Currency // one method in two currencies
 			}
 		}
 	}
@@ -216,18 +224,18 @@ func (v *visit) readDesk(id till.ID) (pay *store.PaymentRow, person till.ID, err
 		if pay, err = tx.Payment(ctx, store.Ref{Client: v.Client.ID, ID: id}); err != nil {
 			return err
 		}
-		person, err = v.deskPerson(ctx, tx, pay)
+		person, err = v.collectorOf(ctx, tx, pay)
 		return err
 	})
 	return pay, person, err
 }
 
-func (v *visit) deskPerson(ctx context.Context, tx *store.Tx, pay *store.PaymentRow) (till.ID, error) {
+func (v *visit) collectorOf(ctx context.Context, tx *store.Tx, pay *store.PaymentRow) (till.ID, error) {
 	key, err := till.ParseID(pay.IdempotencyKey)
 	if err != nil {
 		return till.ID{}, nil // a key in another spelling is no form's
 	}
-	return tx.DeskPerson(ctx, v.Client.ID, key)
+	return lookup.CollectorOf(ctx, tx, v.Client.ID, key)
 }
 
 // postCollect is POST /c/{client}/collect: it asks the customer by the function
@@ -254,8 +262,8 @@ func (v *visit) postCollect() error {
 		p.Sure = asked
 		return v.showCollect(http.StatusOK, p)
 	}
-	created, err := v.Console.Collector.CreateAtDesk(v.R.Context(), engine.Client{Client: who.Client, Enabled: who.Enabled, Fees: who.Fees(), Actor: v.Session.Actor(),
-		Full: who.CheckTestQuota(v.Console.TestQuota)}, v.Session.Person.ID, deskRequest(p, asked))
+	created, err := v.Console.Collector.CreateAtCounter(v.R.Context(), engine.Client{Client: who.Client, Enabled: who.Enabled, Fees: who.Fees(), Actor: v.Session.Actor(),
+		Full: who.CheckTestQuota(v.Console.TestQuota)}, v.Session.Person.ID, requestOf(p, asked))
 	if err != nil {
 		return v.collectFailed(p, err)
 	}
@@ -308,8 +316,8 @@ func (v *visit) wrongPhone(p *collectPage, phone string) string {
 	return v.Words.T("collect.wrong_phone", "name", p.Chosen.Name, "example", look.Phone(p.Chosen.Method.PhoneExample(p.Chosen.Country)))
 }
 
-// deskRequest returns what the API would have been sent.
-func deskRequest(p *collectPage, s *sure) *collect.Request {
+// requestOf returns what the API would have been sent.
+func requestOf(p *collectPage, s *sure) *collect.Request {
 	value, m := s.Money.Value(), p.Chosen
 	r := &collect.Request{
 		Body: body.Body{Method: &m.Method.Code, Country: &m.Country.Code, IdempotencyKey: &p.Key,
@@ -366,7 +374,7 @@ func (v *visit) earlierDesk(sent string) (path string, err error) {
 		return "", nil
 	}
 	err = v.View(func(ctx context.Context, tx *store.Tx) error {
-		person, err := tx.DeskPerson(ctx, v.Client.ID, key)
+		person, err := lookup.CollectorOf(ctx, tx, v.Client.ID, key)
 		if err != nil || person != v.Session.Person.ID {
 			return err
 		}

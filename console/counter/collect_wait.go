@@ -12,6 +12,7 @@ import (
 	"till/console/subject"
 	"till/people"
 	"till/store"
+	"till/store/lookup"
 	"till/story"
 )
 
@@ -36,6 +37,7 @@ type waitPage struct {
 	Facts    []shell.Fact
 	Today    []string
 	Receipt  string
+	Share    string // the receipt as a text
 	AskAgain string
 	Mine     string
 	Payment  string
@@ -57,15 +59,15 @@ func (v *visit) collected() error {
 	}
 	var history *story.Story
 	var person till.ID
-	var sums []store.DeskSum
+	var sums []lookup.CollectedSum
 	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
 		if history, err = story.ReadStory(ctx, tx, till.SubjectPayment, ref); err != nil {
 			return err
 		}
-		if person, err = v.deskPerson(ctx, tx, history.Payment); err != nil || person != v.Session.Person.ID || !history.Payment.Credited() {
+		if person, err = v.collectorOf(ctx, tx, history.Payment); err != nil || person != v.Session.Person.ID || !history.Payment.Credited() {
 			return err
 		}
-		sums, err = tx.DeskSums(ctx, v.Client.ID, person, v.Clock.StartOfDay(v.Now, 0))
+		sums, err = lookup.CollectedSums(ctx, tx, v.Client.ID, person, v.Clock.StartOfDay(v.Now, 0))
 		return err
 	})
 	if err != nil {
@@ -77,7 +79,7 @@ func (v *visit) collected() error {
 	return v.showWait(history, person == v.Session.Person.ID, sums)
 }
 
-func (v *visit) showWait(history *story.Story, own bool, sums []store.DeskSum) error {
+func (v *visit) showWait(history *story.Story, own bool, sums []lookup.CollectedSum) error {
 	pay := history.Payment
 	id := pay.ID.String()
 	p := &waitPage{Again: v.ClientPath("/collect/" + id), Amount: pay.Amount, Phone: subject.MaskPhone(pay.Phone), Wallet: shell.MethodName(pay.Method, ""),
@@ -109,6 +111,9 @@ func (v *visit) showWait(history *story.Story, own bool, sums []store.DeskSum) e
 	if pay.Credited() {
 		v.paidFacts(p, history)
 		p.Receipt = v.ClientPath("/payments/" + id + "/receipt")
+		r := &receiptPage{Frame: p.Frame}
+		v.fillReceipt(r, history)
+		p.Share = r.Message()
 	}
 	for _, s := range sums {
 		p.Today = append(p.Today, v.Words.T("collect.today", "n", s.Payments, "amount", s.Amount))
@@ -171,7 +176,7 @@ type minePart struct {
 func (v *visit) readMine(person till.ID, limit int) (*minePart, error) {
 	m := &minePart{Path: v.ClientPath("/collect/mine")}
 	err := v.View(func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.DeskPayments(ctx, v.Client.ID, person, v.Now.Add(-people.RecentWindow), maxMine)
+		rows, err := lookup.CollectedBy(ctx, tx, v.Client.ID, person, v.Now.Add(-people.RecentWindow), maxMine)
 		if err != nil {
 			return err
 		}
@@ -184,7 +189,7 @@ func (v *visit) readMine(person till.ID, limit int) (*minePart, error) {
 		for _, l := range m.Lines {
 			l.Path = v.ClientPath("/collect/" + l.ID)
 		}
-		sums, err := tx.DeskSums(ctx, v.Client.ID, person, v.Clock.StartOfDay(v.Now, 0))
+		sums, err := lookup.CollectedSums(ctx, tx, v.Client.ID, person, v.Clock.StartOfDay(v.Now, 0))
 		for _, s := range sums {
 			m.Today = append(m.Today, v.Words.T("collect.today", "n", s.Payments, "amount", s.Amount))
 		}

@@ -3,6 +3,7 @@ package counter
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"till"
@@ -40,6 +41,31 @@ type receiptPage struct {
 	Fine     string
 }
 
+// Message is the receipt as a text that is copied or sent on, in the merchant's
+// language.
+func (p *receiptPage) Message() string {
+	if p.Amount == "" {
+		return ""
+	}
+	title := p.Heading
+	if p.Mark != "" {
+		title += " · " + p.Mark
+	}
+	lines := []string{p.Name, title + ": " + p.Amount}
+	if p.Language == look.French {
+		lines[1] = title + " : " + p.Amount
+	}
+	for _, line := range []string{p.TestMark, p.Void} {
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	for _, r := range p.Rows {
+		lines = append(lines, r.Name+": "+r.Value)
+	}
+	return strings.Join(append(lines, p.Fine), "\n")
+}
+
 // receipt is GET /c/{client}/payments/{id}/receipt.
 func (v *visit) receipt() error {
 	ref, err := v.Ref("id")
@@ -58,7 +84,7 @@ func (v *visit) receipt() error {
 		return err
 	}
 	p := &receiptPage{Frame: v.Frame(v.Words.T("receipt.title"), "menu.payments"), Back: v.ClientPath("/payments/" + ref.ID.String()), Paper: v.R.URL.Query().Get("paper")}
-	p.Modules = append(p.Modules, "counter.js")
+	p.Modules, p.Styles = append(p.Modules, "counter.js"), append(p.Styles, "paper.css")
 	if !slices.Contains(papers, p.Paper) {
 		p.Paper = papers[1]
 	}

@@ -45,7 +45,11 @@ type figures struct {
 	Ranges     []shell.Choice
 	Collected  till.Money
 	Besides    []till.Money // other currencies
-	Change     string       // ▲ 12 %; "": nothing to compare with
+	Refunded   till.Money   // what went back in the range, whenever it was collected; zero without currency
+	Refunds    int64
+	BackShare  string // of what was collected in the range; "": nothing was
+	Net        till.Money
+	Change     string // ▲ 12 %; "": nothing to compare with
 	Up         bool
 	ChangeNote string
 
@@ -53,6 +57,7 @@ type figures struct {
 	PaidShare                       string
 	Median, Most                    string // time to approve; "": nobody did
 	ListPath, PaidPath, EndedPath   string
+	BackPath                        string // the list of refunds
 
 	Chart    shell.Block
 	Series   []seriesRow
@@ -173,6 +178,11 @@ func (v *visit) readFigures(ctx context.Context, tx *store.Tx, scope store.Scope
 	}
 	f.Unfilled = !filled
 	f.addMoney(money)
+	back, err := tx.Totals(ctx, scope, [2]string{store.SumRefunded, store.SumRefunded}, from, to)
+	if err != nil {
+		return nil, err
+	}
+	f.addRefunds(back)
 	f.addPayments(totals)
 	f.addApproval(v, totals)
 	if err := f.compare(ctx, tx, v, scope, money); err != nil {
@@ -211,6 +221,30 @@ func (f *figures) addMoney(sums []store.HourSum) {
 	}
 	if len(all) < 2 {
 		f.Currencies = nil
+	}
+}
+
+// addRefunds adds up what went back in the currency that leads.
+func (f *figures) addRefunds(sums []store.HourSum) {
+	by := map[string]store.Sum{}
+	for _, s := range sums {
+		by[s.B] = store.Sum{N: by[s.B].N + s.N, Sum: by[s.B].Sum + s.Sum.Sum}
+	}
+	if f.Currency == "" { // nothing was collected
+		for c, s := range by {
+			if f.Currency == "" || s.N > by[f.Currency].N || s.N == by[f.Currency].N && c < f.Currency {
+				f.Currency = c
+			}
+		}
+		f.Collected.Currency = f.Currency
+	}
+	back := by[f.Currency]
+	if f.Refunds = back.N; f.Refunds == 0 {
+		return
+	}
+	f.Refunded, f.Net = till.Money{Minor: back.Sum, Currency: f.Currency}, till.Money{Minor: f.Collected.Minor - back.Sum, Currency: f.Currency}
+	if f.Collected.Minor > 0 {
+		f.BackShare = look.Percent(back.Sum, f.Collected.Minor)
 	}
 }
 
@@ -321,6 +355,7 @@ func (f *figures) links(v *visit, list string) {
 	f.ListPath = list + "?from=" + f.FromDay() + "&to=" + f.ToDay()
 	f.PaidPath = f.ListPath + "&state=success"
 	f.EndedPath = f.ListPath
+	f.BackPath = v.ClientPath("/refunds") + "?from=" + f.FromDay() + "&to=" + f.ToDay()
 }
 
 // heading names the range.

@@ -58,7 +58,9 @@ type shareRow struct {
 type flowRow struct {
 	Name               string
 	In, Fee, Out, Back till.Money
+	Refunded           till.Money
 	WithBack           bool
+	WithRefunds        bool
 }
 
 // ending is a state of payments: the key of its word, and the statuses.
@@ -90,7 +92,7 @@ func (v *visit) moreFigures() error {
 		}
 		v.drawEnds(p, counts)
 		var sums []store.HourSum
-		for _, nouns := range [][2]string{{store.SumApproval, store.SumFee}, {store.SumIn, store.SumOut}, {store.SumBack, store.SumBack}} {
+		for _, nouns := range [][2]string{{store.SumApproval, store.SumFee}, {store.SumIn, store.SumOut}, {store.SumBack, store.SumRefunded}} {
 			some, err := tx.Totals(ctx, scope, nouns, from, to)
 			if err != nil {
 				return err
@@ -221,7 +223,8 @@ func (v *visit) drawTimes(p *figuresPage, sums []store.HourSum) {
 func (v *visit) addFlows(p *figuresPage, sums []store.HourSum) {
 	for _, f := range books.Flows(sums) {
 		money := func(n int64) till.Money { return till.Money{Minor: n, Currency: f.Currency} }
-		p.Flows = append(p.Flows, flowRow{Name: shell.MethodName(f.Method, ""), In: money(f.In.Sum), Fee: money(f.Fee.Sum), Out: money(f.Out.Sum), Back: money(f.Back.Sum), WithBack: f.Back.N > 0})
+		p.Flows = append(p.Flows, flowRow{Name: shell.MethodName(f.Method, ""), In: money(f.In.Sum), Fee: money(f.Fee.Sum), Out: money(f.Out.Sum), Back: money(f.Back.Sum), WithBack: f.Back.N > 0,
+			Refunded: money(f.Refunded.Sum), WithRefunds: f.Refunded.N > 0})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"till/engine"
 	"till/people"
 	"till/store"
+	"till/store/webhooks"
 	"till/webhook"
 )
 
@@ -156,16 +157,16 @@ func (v *visit) readWaiting(ctx context.Context, tx *store.Tx, p *homePage) erro
 	if err != nil {
 		return err
 	}
-	for _, kind := range []string{"payments", "payouts"} {
-		n := len(subject.Examined(v.Visit, cases, kind == "payouts"))
-		if n > 0 && (kind == "payments" || v.May(people.WalletsSee)) {
+	for _, kind := range []string{"payments", "payouts", "refunds"} {
+		n := len(subject.Examined(v.Visit, cases, kind))
+		if n > 0 && (kind != "payouts" || v.May(people.WalletsSee)) {
 			p.Waiting = append(p.Waiting, waitingRow{"gem", "examine", v.Words.T("home.examine_"+kind, "n", n), v.Words.T("home.examine_note"), v.ClientPath("/"+kind) + "?examine=1"})
 		}
 	}
 	if !v.May(people.WebhooksSee) {
 		return nil
 	}
-	endpoints, err := tx.Endpoints(ctx, v.Client.ID, webhook.MaxEndpoints)
+	endpoints, err := webhooks.Endpoints(ctx, tx, v.Client.ID, webhook.MaxEndpoints)
 	for _, e := range endpoints {
 		row := waitingRow{Icon: "warn", Tone: "failed", Note: v.Words.T("home.hook_note", "host", subject.HostOf(e.URL), "n", e.Backlog)}
 		switch {
@@ -212,7 +213,7 @@ func (v *visit) healthChip(s engine.Status) shell.Chip {
 }
 
 // homeCSV is GET /c/{client}/home.csv: what the chart shows, by method, with what
-// went out and the fees.
+// went out, the fees and what went back.
 func (v *visit) homeCSV() error {
 	var f *figures
 	var sums []store.HourSum
@@ -221,18 +222,19 @@ func (v *visit) homeCSV() error {
 		if f, err = v.readFigures(ctx, tx, scope, v.ClientPath("/home"), ""); err != nil {
 			return err
 		}
-		sums, err = tx.ScopeSums(ctx, scope, []string{store.SumIn, store.SumBack, store.SumOut, store.SumFee}, store.HourOf(f.From), store.HourOf(f.end()))
+		sums, err = tx.ScopeSums(ctx, scope, []string{store.SumIn, store.SumBack, store.SumOut, store.SumFee, store.SumRefunded}, store.HourOf(f.From), store.HourOf(f.end()))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"from_utc", "from_local", "zone", "method", "currency", "collections", "collected", "taken_back", "payouts", "paid_out", "fees"}}
+	rows := [][]string{{"from_utc", "from_local", "zone", "method", "currency", "collections", "collected", "taken_back", "payouts", "paid_out", "fees", "refunds", "refunded"}}
 	for i, start := range f.slots {
 		for _, flow := range books.Flows(f.within(sums, i)) {
 			amount := func(n int64) string { return list.PlainAmount(till.Money{Minor: n, Currency: flow.Currency}) }
 			rows = append(rows, []string{start.String(), v.Clock.Local(start), v.Clock.Zone.String(), flow.Method, flow.Currency, strconv.FormatInt(flow.In.N, 10), amount(flow.In.Sum),
-				amount(flow.Back.Sum), strconv.FormatInt(flow.Out.N, 10), amount(flow.Out.Sum), amount(flow.Fee.Sum)})
+				amount(flow.Back.Sum), strconv.FormatInt(flow.Out.N, 10), amount(flow.Out.Sum), amount(flow.Fee.Sum),
+				strconv.FormatInt(flow.Refunded.N, 10), amount(flow.Refunded.Sum)})
 		}
 	}
 	return list.WriteTable(v.Visit, "collected", rows)

@@ -8,6 +8,7 @@ import (
 	"till/people"
 	"till/store"
 	"till/store/access"
+	"till/store/webhooks"
 )
 
 // todoList is what is to be ticked off.
@@ -66,7 +67,7 @@ func (v *visit) readGuide(ctx context.Context, tx *store.Tx, p *homePage) error 
 	if err != nil {
 		return err
 	}
-	endpoints, err := tx.Endpoints(ctx, v.Client.ID, 1)
+	endpoints, err := webhooks.Endpoints(ctx, tx, v.Client.ID, 1)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"till/console/subject"
 	"till/people"
 	"till/store"
+	"till/store/admin"
 )
 
 // housePage is the first page of the installation's staff. It only shows.
@@ -123,9 +124,9 @@ func (v *visit) operatorRow(o *books.OperatorStatus) operatorRow {
 		r.Name += " · " + t("menu.payouts")
 	}
 	switch o.State {
-	case store.Passing:
+	case admin.Passing:
 		r.Chip = shell.Chip{Tone: "paid", Icon: "check", Text: t("health.operational")}
-	case store.Stopped:
+	case admin.Stopped:
 		r.Chip, r.Note = shell.Chip{Tone: "failed", Icon: "cross", Text: t("house.stopped")}, t("house.stopped_note", "at", v.Clock.Moment(o.Since, v.Now), "again", v.Clock.Moment(o.RetryAt, v.Now))
 	default:
 		r.Chip, r.Note = shell.Chip{Tone: "pending", Icon: "clock", Text: t("house.probing")}, t("house.since", "at", v.Clock.Moment(o.Since, v.Now))

@@ -16,6 +16,7 @@ import (
 	"till/console/subject"
 	"till/people"
 	"till/store"
+	"till/store/webhooks"
 	"till/webhook"
 )
 
@@ -55,12 +56,12 @@ type deliveryLine struct {
 }
 
 // endpoint reads the endpoint of the path.
-func (v *visit) endpoint(ctx context.Context, tx *store.Tx) (*store.Endpoint, error) {
+func (v *visit) endpoint(ctx context.Context, tx *store.Tx) (*webhooks.Endpoint, error) {
 	ref, err := v.Ref("endpoint")
 	if err != nil {
 		return nil, err
 	}
-	e, err := tx.Endpoint(ctx, ref)
+	e, err := webhooks.ReadEndpoint(ctx, tx, ref)
 	if err == nil && e == nil {
 		err = shell.ErrNoPage
 	}
@@ -68,7 +69,7 @@ func (v *visit) endpoint(ctx context.Context, tx *store.Tx) (*store.Endpoint, er
 }
 
 // deliveryFilters are the tabs of an endpoint's deliveries; "" is all of them.
-var deliveryFilters = []store.DeliveryStatus{"", store.DeliveryPending, store.DeliveryDelivered, store.DeliveryExhausted, store.DeliveryDisabled}
+var deliveryFilters = []webhooks.DeliveryStatus{"", webhooks.DeliveryPending, webhooks.DeliveryDelivered, webhooks.DeliveryExhausted, webhooks.DeliveryDisabled}
 
 // webhookEndpoint is GET /c/{client}/webhooks/{endpoint}.
 func (v *visit) webhookEndpoint() error {
@@ -93,12 +94,12 @@ func (v *visit) endpointPage() (*endpointPage, error) {
 		if err != nil {
 			return err
 		}
-		views, err := v.endpointViews(ctx, tx, []*store.Endpoint{e})
+		views, err := v.endpointViews(ctx, tx, []*webhooks.Endpoint{e})
 		if err != nil {
 			return err
 		}
 		p.endpointView, p.LastSeq = views[0], e.LastEvent
-		want := webhook.DeliveryFilter{Status: store.DeliveryStatus(f.State), From: f.From, To: f.To, Before: max(before, 0)}
+		want := webhook.DeliveryFilter{Status: webhooks.DeliveryStatus(f.State), From: f.From, To: f.To, Before: max(before, 0)}
 		deliveries, n, err := webhook.ListDeliveries(ctx, tx, e, v.Requester(), want, list.PageSize)
 		next = n
 		p.Lines = v.deliveryLines(e, deliveries)
@@ -161,7 +162,7 @@ func (v *visit) endpointFacts(p *endpointPage) {
 }
 
 // deliveryLines puts deliveries into words.
-func (v *visit) deliveryLines(e *store.Endpoint, all []*webhook.DeliveryView) []*deliveryLine {
+func (v *visit) deliveryLines(e *webhooks.Endpoint, all []*webhook.DeliveryView) []*deliveryLine {
 	out := make([]*deliveryLine, len(all))
 	for i, d := range all {
 		l := &deliveryLine{At: d.EventAt, Kind: string(d.EventKind), State: v.deliveryChip(d), Say: v.deliverySay(d)}
@@ -170,10 +171,10 @@ func (v *visit) deliveryLines(e *store.Endpoint, all []*webhook.DeliveryView) []
 		}
 		l.ID = strconv.FormatInt(d.Sequence, 10) + string(d.Kind)
 		l.Time, l.Path = v.Clock.Time(l.At), v.ClientPath("/webhooks/"+e.ID.String()+"/events/"+strconv.FormatInt(d.Sequence, 10))
-		if d.Kind != store.DeliverTest {
+		if d.Kind != webhooks.DeliverTest {
 			l.End = v.Words.T("line.event", "n", strconv.FormatInt(d.Sequence, 10))
 		}
-		if d.Kind != store.DeliverEvent {
+		if d.Kind != webhooks.DeliverEvent {
 			l.Why = v.Words.T("hooks.kind_" + string(d.Kind))
 		}
 		if i == 0 || !v.Clock.SameDay(l.At, out[i-1].At) {
@@ -187,16 +188,16 @@ func (v *visit) deliveryLines(e *store.Endpoint, all []*webhook.DeliveryView) []
 func (v *visit) deliveryChip(d *webhook.DeliveryView) shell.Chip {
 	text := v.Words.T("delivery." + string(d.Status))
 	switch d.Status {
-	case store.DeliveryDelivered:
+	case webhooks.DeliveryDelivered:
 		return shell.Chip{Tone: "paid", Icon: "check", Text: text}
-	case store.DeliveryPending:
+	case webhooks.DeliveryPending:
 		if d.Attempts > 0 {
 			return shell.Chip{Tone: "failed", Icon: "turn", Text: v.Words.T("hooks.retried")}
 		}
 		return shell.Chip{Tone: "pending", Icon: "clock", Text: text}
-	case store.DeliverySuperseded:
+	case webhooks.DeliverySuperseded:
 		return shell.Chip{Tone: "ended", Icon: "right", Text: text}
-	case store.DeliveryDisabled:
+	case webhooks.DeliveryDisabled:
 		return shell.Chip{Tone: "ended", Icon: "bar", Text: text}
 	}
 	return shell.Chip{Tone: "failed", Icon: "cross", Text: text}
@@ -207,20 +208,20 @@ func (v *visit) deliverySay(d *webhook.DeliveryView) string {
 	t, parts := v.Words.T, []string(nil)
 	if a := &d.Last; !a.SentAt.IsZero() {
 		parts = append(parts, v.attemptSay(a))
-	} else if d.Status == store.DeliveryDelivered {
+	} else if d.Status == webhooks.DeliveryDelivered {
 		parts = append(parts, t("hooks.no_answer_kept"))
 	}
-	if d.Attempts > 1 || d.Attempts == 1 && d.Status != store.DeliveryDelivered {
+	if d.Attempts > 1 || d.Attempts == 1 && d.Status != webhooks.DeliveryDelivered {
 		parts = append(parts, t("hooks.attempt", "n", d.Attempts, "most", webhook.MaxAttempts))
 	}
-	if d.HasRow && d.Status == store.DeliveryPending {
+	if d.HasRow && d.Status == webhooks.DeliveryPending {
 		parts = append(parts, t("hooks.next", "t", v.Clock.Moment(max(d.DueAt, v.Now), v.Now)))
 	}
 	return strings.Join(parts, " · ")
 }
 
 // attemptSay says what one attempt was answered: "500 after 212 ms".
-func (v *visit) attemptSay(a *store.DeliveryAttempt) string {
+func (v *visit) attemptSay(a *webhooks.DeliveryAttempt) string {
 	took := look.Count(v.Words.Lang(), a.Took.Round(time.Millisecond).Milliseconds())
 	if a.Code != 0 {
 		return v.Words.T("hooks.answered", "code", strconv.Itoa(a.Code), "ms", took)
@@ -266,7 +267,7 @@ func (v *visit) webhookEvent() error {
 		return shell.ErrNoPage
 	}
 	p := &deliveryPage{Resend: v.May(people.WebhooksResend), Again: v.R.URL.RequestURI()}
-	var e *store.Endpoint
+	var e *webhooks.Endpoint
 	var all []*webhook.DeliveryView
 	err = v.View(func(ctx context.Context, tx *store.Tx) (err error) {
 		if e, err = v.endpoint(ctx, tx); err != nil {
@@ -297,7 +298,7 @@ func (v *visit) webhookEvent() error {
 	}
 	for _, d := range all {
 		b := v.deliveryBox(d)
-		if p.Event != nil && d.Kind != store.DeliverTest && b.Headers != "" {
+		if p.Event != nil && d.Kind != webhooks.DeliverTest && b.Headers != "" {
 			if signature := v.Console.Endpoints.SignatureOf(e, d.EventID, d.Last.SentAt, p.Event.AppendJSON(nil)); signature != "" {
 				b.Headers += "\nwebhook-signature: " + signature
 			}
@@ -314,6 +315,8 @@ func (v *visit) describeEvent(p *deliveryPage) {
 	ev := p.Event
 	p.Body = readableBody(ev.AppendJSON(nil))
 	switch {
+	case ev.Payout != nil && ev.Payout.IsRefund():
+		p.Subject, p.SubjectKind = v.ClientPath("/refunds/"+ev.SubjectID.String()), "refund"
 	case ev.Payout != nil && v.May(people.WalletsSee):
 		p.Subject, p.SubjectKind = v.ClientPath("/payouts/"+ev.SubjectID.String()), "payout"
 	case ev.Payment != nil:
@@ -357,7 +360,7 @@ func (v *visit) deliveryBox(d *webhook.DeliveryView) *deliveryBox {
 		return b
 	}
 	b.When = v.Clock.DateTime(a.SentAt)
-	b.Headers = "POST " + (&endpointView{Endpoint: &store.Endpoint{Endpoint: till.Endpoint{URL: a.URL}}}).ShownURL() + "\nwebhook-id: " + d.EventID.String() +
+	b.Headers = "POST " + (&endpointView{Endpoint: &webhooks.Endpoint{Endpoint: till.Endpoint{URL: a.URL}}}).ShownURL() + "\nwebhook-id: " + d.EventID.String() +
 		"\nwebhook-timestamp: " + strconv.FormatInt(a.SentAt.Std().Unix(), 10)
 	b.Answer = maskDigits(a.Text)
 	if why := webhook.AttemptTrouble(a); why != webhook.TroubleNone {

@@ -10,6 +10,7 @@ import (
 	"till"
 	"till/console/shell"
 	"till/store"
+	"till/store/webhooks"
 	"till/webhook"
 )
 
@@ -111,7 +112,7 @@ func (v *visit) postEndpointRotate() error {
 		return err
 	}
 	secret := webhook.Secret(v.SeedOf(act)).Reveal()
-	var e *store.Endpoint
+	var e *webhooks.Endpoint
 	if err := v.View(func(ctx context.Context, tx *store.Tx) (err error) { e, err = v.endpoint(ctx, tx); return err }); err != nil {
 		return err
 	}

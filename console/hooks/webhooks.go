@@ -12,6 +12,7 @@ import (
 	"till/console/subject"
 	"till/people"
 	"till/store"
+	"till/store/webhooks"
 	"till/webhook"
 )
 
@@ -28,7 +29,7 @@ type webhooksPage struct {
 
 // endpointView is an endpoint as people see it.
 type endpointView struct {
-	*store.Endpoint
+	*webhooks.Endpoint
 	Path    string
 	Host    string
 	State   shell.Chip
@@ -36,6 +37,8 @@ type endpointView struct {
 	Say     string // what is going on
 	Do      string // what to do about it
 	Waiting string // how many events wait
+	Next    string // when the next is tried
+	Flushes string // what a test that arrives sends, too
 	Last    string // the last that arrived
 }
 
@@ -69,7 +72,7 @@ func (v *visit) webhooksPage() (*webhooksPage, error) {
 	p := &webhooksPage{Frame: v.Frame(v.Words.T("menu.webhooks"), "menu.webhooks"), Most: webhook.MaxEndpoints, Again: v.R.URL.Path}
 	_, p.Refused = v.Outcome()
 	err := v.View(func(ctx context.Context, tx *store.Tx) error {
-		all, err := tx.Endpoints(ctx, v.Client.ID, webhook.MaxEndpoints)
+		all, err := webhooks.Endpoints(ctx, tx, v.Client.ID, webhook.MaxEndpoints)
 		if err != nil {
 			return err
 		}
@@ -89,12 +92,12 @@ func (v *visit) webhooksPage() (*webhooksPage, error) {
 }
 
 // endpointViews puts the states of endpoints into words.
-func (v *visit) endpointViews(ctx context.Context, tx *store.Tx, all []*store.Endpoint) ([]*endpointView, error) {
+func (v *visit) endpointViews(ctx context.Context, tx *store.Tx, all []*webhooks.Endpoint) ([]*endpointView, error) {
 	refs := make([]store.Ref, len(all))
 	for i, e := range all {
 		refs[i] = e.Ref()
 	}
-	troubles, err := tx.Troubles(ctx, refs)
+	troubles, err := webhooks.Troubles(ctx, tx, refs)
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +108,10 @@ func (v *visit) endpointViews(ctx context.Context, tx *store.Tx, all []*store.En
 	return out, nil
 }
 
-func (v *visit) endpointView(e *store.Endpoint, trouble *store.Delivery) *endpointView {
+func (v *visit) endpointView(e *webhooks.Endpoint, trouble *webhooks.Delivery) *endpointView {
 	t := v.Words.T
 	out := &endpointView{Endpoint: e, Path: v.ClientPath("/webhooks/" + e.ID.String()), Host: subject.HostOf(e.URL)}
-	var last *store.DeliveryAttempt
+	var last *webhooks.DeliveryAttempt
 	if trouble != nil {
 		last = &trouble.Last
 	}
@@ -134,6 +137,12 @@ func (v *visit) endpointView(e *store.Endpoint, trouble *store.Delivery) *endpoi
 	case why == webhook.TroubleNew:
 		out.Tone, out.State = "processing", shell.Chip{Tone: "processing", Icon: "clock", Text: t("hooks.new")}
 	}
+	if next := webhook.NextTry(e, v.Now); fails && next > v.Now {
+		out.Next = t("hooks.next_try", "t", v.Clock.Moment(next, v.Now))
+	}
+	if fails && e.Enabled && e.Backlog > 0 {
+		out.Flushes = t("hooks.flushes", "n", e.Backlog)
+	}
 	if e.Backlog > 0 {
 		out.Waiting = t("hooks.waiting", "n", e.Backlog)
 	}
@@ -152,7 +161,7 @@ func (e *endpointView) ShownURL() string {
 }
 
 // endpointForm returns the form of a new endpoint, or of one that is changed.
-func (v *visit) endpointForm(path string, e *store.Endpoint) *endpointForm {
+func (v *visit) endpointForm(path string, e *webhooks.Endpoint) *endpointForm {
 	f := &endpointForm{Frame: &shell.Frame{Catalogue: v.Words}, Act: v.NewAct(), Path: path, New: e == nil}
 	if e != nil {
 		f.URL, f.Description = e.URL, e.Description
@@ -229,7 +238,7 @@ func (v *visit) postWebhook() error {
 }
 
 // showSecret shows the secret of an endpoint, with how a receiver uses it.
-func (v *visit) showSecret(e *store.Endpoint, secret webhook.Secret, note string) error {
+func (v *visit) showSecret(e *webhooks.Endpoint, secret webhook.Secret, note string) error {
 	t := v.Words.T
 	p := &shell.OncePage{Frame: v.Frame(t("hooks.secret_title", "host", subject.HostOf(e.URL)), "menu.webhooks"), Lead: t("hooks.secret_lead"), Label: t("hooks.secret"),
 		Secret: secret.Reveal(), Back: v.ClientPath("/webhooks/" + e.ID.String())}

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"till"
 	"till/console/look"
@@ -38,6 +40,8 @@ type Filter struct {
 
 	// Connection is for people of the house: a merchant knows methods.
 	Connection string
+
+	Reference string // of lists that are looked through by it; see WithReference
 
 	Page int
 	Upto till.Time // rows that came after it wait behind "show"
@@ -80,6 +84,17 @@ func ReadWith(v *shell.Visit, base string, states []string, usual string) *Filte
 	return f
 }
 
+// maxReference is how long a reference may be that is looked for.
+const maxReference = 128
+
+// WithReference returns the filter with the reference that is looked for, of a list that knows it.
+func (f *Filter) WithReference(typed string) *Filter {
+	if typed = strings.TrimSpace(typed); utf8.ValidString(typed) && !strings.ContainsRune(typed, 0) && utf8.RuneCountInString(typed) <= maxReference {
+		f.Reference = typed
+	}
+	return f
+}
+
 // SeesConnections reports whether the person may know which connection serves a
 // merchant.
 func SeesConnections(v *shell.Visit) bool { return v.Session.MayHouse(people.OperatorsSee) }
@@ -117,7 +132,7 @@ func (f *Filter) Query(changes ...string) url.Values {
 	if f.Range != DaysRange && f.Range != f.usual {
 		Change(q, "range", f.Range)
 	}
-	Change(q, "from", f.FromDay, "to", f.ToDay, "state", f.State, "method", f.Method, "connection", f.Connection)
+	Change(q, "from", f.FromDay, "to", f.ToDay, "state", f.State, "method", f.Method, "connection", f.Connection, "reference", f.Reference)
 	if f.Amount != "" {
 		Change(q, "amount", f.Amount, "currency", f.Currency)
 	}
@@ -173,7 +188,7 @@ func (f *Filter) Wide() string { return f.Base + "?range=all" }
 // Kept returns what the form of days keeps of the address, as names and values;
 // KeptRange is the same for the form of amounts.
 func (f *Filter) Kept() []shell.Choice {
-	return f.kept("state", "method", "connection", "amount", "currency")
+	return f.kept("state", "method", "connection", "reference", "amount", "currency")
 }
 
 // KeptRange: see Kept.
@@ -198,7 +213,7 @@ func (f *Filter) Payments() store.PaymentFilter {
 
 // Narrowed reports whether the list shows less than a range of time.
 func (f *Filter) Narrowed() bool {
-	return f.State != "" || f.Method != "" || f.Connection != "" || f.Amount != "" || f.Examine
+	return f.State != "" || f.Method != "" || f.Connection != "" || f.Amount != "" || f.Reference != "" || f.Examine
 }
 
 // RangePicker chooses a range of time: by its name, or days from and to.

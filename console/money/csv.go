@@ -21,6 +21,11 @@ func (v *visit) payoutsCSV() error {
 	return v.listCSV("payouts", v.payoutFilter(), v.listPayouts, false)
 }
 
+// refundsCSV is GET /c/{client}/refunds.csv.
+func (v *visit) refundsCSV() error {
+	return v.listCSV("refunds", v.refundFilter(), v.listRefunds, false)
+}
+
 // listCSV writes what a list shows as a table. Phones are masked, unless they are
 // asked for whole.
 func (v *visit) listCSV(kind string, f *list.Filter, read reader, whole bool) error {
@@ -49,7 +54,7 @@ func (v *visit) readAllLines(ctx context.Context, tx *store.Tx, kind string, f *
 		if err != nil {
 			return nil, err
 		}
-		return v.examinedLines(ctx, tx, kind, subject.Examined(v.Visit, cases, kind == "payouts"))
+		return v.examinedLines(ctx, tx, kind, subject.Examined(v.Visit, cases, kind))
 	}
 	want := f.Payments()
 	if want.To == 0 || want.To > v.Now {

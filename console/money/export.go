@@ -14,7 +14,7 @@ import (
 type exportPage struct {
 	*shell.Frame
 	Done, Refused string
-	Kind          string // "payments" or "payouts"
+	Kind          string // "payments", "payouts" or "refunds"
 	Back          string // the list
 	Path          string // where the form goes to
 	Span          string
@@ -33,6 +33,11 @@ func (v *visit) paymentsExport() error {
 // payoutsExport is GET and POST /c/{client}/payouts/export.
 func (v *visit) payoutsExport() error {
 	return v.export("payouts", people.WalletsSee, v.payoutFilter(), v.listPayouts)
+}
+
+// refundsExport is GET and POST /c/{client}/refunds/export.
+func (v *visit) refundsExport() error {
+	return v.export("refunds", people.PaymentsSee, v.refundFilter(), v.listRefunds)
 }
 
 func (v *visit) export(kind string, see people.Permission, f *list.Filter, read reader) (err error) {

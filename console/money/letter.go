@@ -18,7 +18,7 @@ func (v *visit) letter(s *story.Story) string {
 		return ""
 	}
 	b, t := &s.Subject, v.Words.T
-	lines := []string{t("letter.about_" + string(s.Kind)), ""}
+	lines := []string{t("letter.about_" + string(s.Subject.Noun)), ""}
 	line := func(key, value string) {
 		if value != "" {
 			lines = append(lines, t("letter."+key)+" "+value)

@@ -11,13 +11,14 @@ import (
 	"till/console/subject"
 	"till/people"
 	"till/store"
+	"till/store/auditlog"
 	"till/story"
 )
 
 // notePage is where a note on a payment or payout is written.
 type notePage struct {
 	*shell.Frame
-	Kind   string // "payments" or "payouts"
+	Kind   string // "payments", "payouts" or "refunds"
 	Back   string
 	Amount till.Money
 	State  shell.Chip
@@ -43,6 +44,9 @@ func (v *visit) payoutNote() error {
 	}
 	return v.note(till.SubjectPayout, "payouts")
 }
+
+// refundNote is GET and POST /c/{client}/refunds/{id}/note.
+func (v *visit) refundNote() error { return v.note(till.SubjectPayout, "refunds") }
 
 func (v *visit) note(kind till.SubjectKind, list string) error {
 	ref, err := v.Ref("id")
@@ -79,7 +83,7 @@ func (v *visit) saveNote(p *notePage, kind till.SubjectKind, ref store.Ref) (don
 		p.Wrong = t("note.wrong", "n", story.MaxNoteChars)
 		return false, nil
 	}
-	err = story.AddNote(v.R.Context(), v.Console.Store, kind, store.Note{Ref: ref, ID: id, Actor: v.Session.Actor(), Text: p.Text})
+	err = story.AddNote(v.R.Context(), v.Console.Store, kind, auditlog.Note{Ref: ref, ID: id, Actor: v.Session.Actor(), Text: p.Text})
 	var e *till.Error
 	switch {
 	case err == nil:
@@ -102,6 +106,9 @@ func (v *visit) readNotes(p *notePage, kind till.SubjectKind, ref store.Ref) err
 			if err != nil {
 				return err
 			}
+			if row.IsRefund() != (p.Kind == "refunds") {
+				return shell.ErrNoPage
+			}
 			p.Amount = row.Amount
 			p.State, _ = subject.PayoutChip(v.Visit, row)
 		} else {
@@ -113,7 +120,7 @@ func (v *visit) readNotes(p *notePage, kind till.SubjectKind, ref store.Ref) err
 			p.State, _ = subject.PaymentChip(v.Visit, row)
 		}
 		p.Frame = v.Frame(v.Words.T("note.title")+" "+look.Money(v.Words.Lang(), p.Amount), "menu."+p.Kind)
-		notes, err := tx.Notes(ctx, ref, story.MaxNotes)
+		notes, err := auditlog.Notes(ctx, tx, ref, story.MaxNotes)
 		for _, n := range notes {
 			p.Notes = append(p.Notes, &noteLine{n.CreatedAt, till.NameOfActor(n.Actor), n.Text})
 		}

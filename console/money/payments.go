@@ -14,12 +14,13 @@ import (
 	"till/console/subject"
 	"till/people"
 	"till/store"
+	"till/store/admin"
 )
 
-// listPage is a list of payments or payouts.
+// listPage is a list of payments, payouts or refunds.
 type listPage struct {
 	*shell.Frame
-	Kind    string // "payments" or "payouts"
+	Kind    string // "payments", "payouts" or "refunds"
 	Filter  *list.Filter
 	Range   *list.RangePicker
 	States  []shell.Choice
@@ -103,7 +104,7 @@ func (v *visit) readList(ctx context.Context, tx *store.Tx, p *listPage, f *list
 	if err != nil {
 		return err
 	}
-	refs := subject.Examined(v.Visit, cases, p.Kind == "payouts")
+	refs := subject.Examined(v.Visit, cases, p.Kind)
 	p.Examine = int64(len(refs))
 	if f.Examine {
 		return v.readExamined(ctx, tx, p, f, refs, cases)
@@ -165,7 +166,7 @@ func (v *visit) readExamined(ctx context.Context, tx *store.Tx, p *listPage, f *
 
 // examinedLines reads what cases are about.
 func (v *visit) examinedLines(ctx context.Context, tx *store.Tx, kind string, refs []store.Ref) ([]*subject.Line, error) {
-	if kind == "payouts" {
+	if kind != "payments" {
 		rows, err := tx.Payouts(ctx, refs)
 		return subject.PayoutLines(v.Visit, inOrder(refs, rows)), err
 	}
@@ -213,7 +214,7 @@ func (v *visit) choices(p *listPage, f *list.Filter) {
 	p.Range = list.PickRange(v.Visit, p.Frame, f, f.Kept(), f.Address)
 	p.States = append(p.States, shell.Choice{Text: t("list.all"), Path: f.Address("state", ""), Current: f.State == ""})
 	states := list.Texts(till.Statuses)
-	if p.Kind == "payouts" {
+	if p.Kind != "payments" {
 		states = list.Texts(till.PayoutStatuses)
 	} else {
 		states = append([]string{subject.OpenState}, states...)
@@ -239,7 +240,7 @@ func (v *visit) choices(p *listPage, f *list.Filter) {
 
 // connectionChoices are the connections that were ever used.
 func (v *visit) connectionChoices(ctx context.Context, tx *store.Tx, f *list.Filter) ([]shell.Choice, error) {
-	known, err := tx.Connections(ctx)
+	known, err := admin.Connections(ctx, tx)
 	out := []shell.Choice{{Text: v.Words.T("list.every_connection"), Path: f.Address("connection", ""), Current: f.Connection == ""}}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		if !strings.HasSuffix(name, books.PayoutSuffix) {

@@ -19,6 +19,23 @@ func (v *visit) payoutFilter() *list.Filter {
 	return list.Read(v.Visit, v.ClientPath("/payouts"), list.Texts(till.PayoutStatuses))
 }
 
+// refunds is GET /c/{client}/refunds.
+func (v *visit) refunds() error {
+	return v.list("refunds", v.refundFilter(), v.listRefunds)
+}
+
+// refundFilter reads the address of a list of refunds.
+func (v *visit) refundFilter() *list.Filter {
+	return list.Read(v.Visit, v.ClientPath("/refunds"), list.Texts(till.PayoutStatuses))
+}
+
+// listRefunds reads refunds for a list.
+func (v *visit) listRefunds(ctx context.Context, tx *store.Tx, f store.PaymentFilter, page store.Page) ([]*subject.Line, int64, error) {
+	f.From = max(f.From, v.Earliest())
+	rows, total, err := store.ListRefunds(ctx, tx, v.Client.ID, f, page)
+	return subject.PayoutLines(v.Visit, rows), total, err
+}
+
 // listPayouts reads payouts for a list.
 func (v *visit) listPayouts(ctx context.Context, tx *store.Tx, f store.PaymentFilter, page store.Page) ([]*subject.Line, int64, error) {
 	rows, total, err := tx.ListPayouts(ctx, v.Client.ID, f, page)

@@ -3,7 +3,6 @@ package money
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -18,8 +17,8 @@ import (
 	"till/story"
 )
 
-// A search can be reloaded and sent to a colleague, so what was typed is in the address. A phone
-// must not: addresses end up in logs, histories and chats. It is sealed under a key of the
+// A search can be reloaded and sent to a colleague, so what was typed is in the address. Nobody else
+// must read it: addresses end up in logs, histories and chats. It is sealed under a key of the
 // installation's secret, bound to the merchant. A hash would not do: the numbers of a country can be
 // tried through in seconds. A token of another merchant or installation is not found.
 
@@ -28,26 +27,25 @@ const maxQuery = 200
 
 // The ways in which a text can be taken.
 const (
-	asID        = "id"
-	asPhone     = "phone"
-	asReceipt   = "receipt"
-	asReference = "reference"
-	asAmount    = "amount"
-	asSecret    = "secret"
+	asID      = "id"
+	asPhone   = "phone"
+	asReceipt = "receipt"
+	asText    = "text"
+	asAmount  = "amount"
+	asSecret  = "secret"
 )
 
 // searchPage is what was found.
 type searchPage struct {
 	*shell.Frame
 	Query string // as the box shows it: of a phone, nothing
-	As    string
+	As    string // "": in every way
+	Asked bool   // something was looked for
 	Shown string // what was understood
 	Ways  []shell.Choice
-	Since []shell.Choice // since when amounts are looked for
 	Hits  []hits
 	Lines []*walletLine
 	Found int
-	Limit bool   // too many rows to read
 	More  bool   // there may be more than is shown
 	Wide  string // where to search otherwise
 
@@ -78,6 +76,9 @@ func (v *visit) postSearch() error {
 		text = strings.ToValidUTF8(text[:maxQuery], "")
 	}
 	as := waysOf(text)
+	if v.R.Header.Get("Till-Region") != "" {
+		return v.typed(as, text)
+	}
 	q := url.Values{}
 	switch {
 	case text == "":
@@ -90,15 +91,31 @@ func (v *visit) postSearch() error {
 		if ours != "" {
 			q.Set("ours", ours)
 		}
-	case slices.Contains(as, asPhone):
-		q.Set("who", v.SealText(text))
 	default:
-		q.Set("q", text)
+		q.Set("who", v.SealText(text))
 	}
 	if way := v.R.PostFormValue("as"); slices.Contains(as, way) {
 		q.Set("as", way)
 	}
 	return v.Redirect(v.searchPath() + "?" + q.Encode())
+}
+
+// maxShownTyped is how many of each kind are shown while somebody types.
+const maxShownTyped = 5
+
+// typed answers with what a text finds while it is typed. Over all merchants each search is noted, so there
+// the form has to be sent.
+func (v *visit) typed(ways []string, text string) error {
+	p := &searchPage{Frame: v.Frame(v.Words.T("frame.search"), "frame.search")}
+	if v.Client != nil && text != "" && ways[0] != asSecret {
+		if err := v.find(p, ways, text); err != nil {
+			return err
+		}
+	}
+	for i := range p.Hits {
+		p.Hits[i].Lines = p.Hits[i].Lines[:min(maxShownTyped, len(p.Hits[i].Lines))]
+	}
+	return v.Page("search", p)
 }
 
 // waysOf returns the ways in which a text can be taken, the likeliest first.
@@ -111,96 +128,100 @@ func waysOf(text string) []string {
 	}, text)
 	number := digits != "" && strings.Trim(digits, "0123456789") == ""
 	_, err := till.ParseID(strings.ToLower(text))
+	amount, named := amountWord(text)
 	switch {
 	case strings.HasPrefix(text, "till_live_"), strings.HasPrefix(text, "till_test_"), strings.HasPrefix(text, "whsec_"):
 		return []string{asSecret}
 	case err == nil:
-		return []string{asID, asReference}
+		return []string{asID, asText}
 	case number && len(digits) >= 8 && len(digits) <= 15:
-		return []string{asPhone, asReceipt, asReference, asAmount}
-	case amountWord(text) != "":
-		return []string{asAmount, asReference, asReceipt}
+		return []string{asPhone, asReceipt, asText, asAmount}
+	case amount != "" && (named || amount != digits):
+		return []string{asAmount, asText}
+	case amount != "":
+		return []string{asText, asAmount, asReceipt}
 	}
-	return []string{asReference, asReceipt}
+	return []string{asText, asReceipt}
 }
 
-// amountWord returns the digits of a text that is an amount, "" if it is none:
-// "5 000", "5 000 XAF".
-func amountWord(text string) string {
+// francs are how people, and our own receipts, write the CFA francs.
+var francs = []string{"FCFA", "F CFA", "CFA", "FRS", "FR", "F"}
+
+// amountWord returns the digits of a text that is an amount, "" if it is none, and whether it says of
+// which currency: "5 000", "5 000 XAF", "5 000 FCFA".
+func amountWord(text string) (digits string, named bool) {
 	upper := strings.ToUpper(strings.TrimSpace(text))
 	if n := len(upper); n > 3 {
 		if _, known := till.CurrencyDecimals(upper[n-3:]); known {
-			upper = strings.TrimSpace(upper[:n-3])
+			upper, named = upper[:n-3], true
 		}
 	}
-	if upper == "" || strings.Trim(upper, "0123456789 .,'\u00a0\u202f") != "" || strings.Trim(upper, " .,'\u00a0\u202f") == "" {
-		return ""
+	for _, f := range francs {
+		if rest, found := strings.CutSuffix(upper, f); found && !named {
+			upper, named = rest, true
+		}
 	}
-	return upper
+	upper = strings.TrimSpace(upper)
+	if upper == "" || strings.Trim(upper, "0123456789 .,'\u00a0\u202f") != "" || strings.Trim(upper, " .,'\u00a0\u202f") == "" {
+		return "", false
+	}
+	return upper, named
 }
 
 // search is GET /c/{client}/search and GET /house/search.
 func (v *visit) search() error {
 	q := v.R.URL.Query()
 	p := &searchPage{Frame: v.Frame(v.Words.T("frame.search"), "frame.search"), As: q.Get("as")}
-	text, sealed := q.Get("q"), q.Get("who")
-	if sealed != "" {
+	text := q.Get("q")
+	if sealed := q.Get("who"); sealed != "" {
 		opened, ok := v.OpenText(sealed)
 		if !ok {
 			return shell.ErrNoPage
 		}
 		text = opened
-	} else {
-		p.Query = text
+	} else if text != "" && len(text) <= maxQuery && slices.Contains(waysOf(text), asPhone) {
+		return v.Redirect(v.R.URL.Path + "?who=" + v.SealText(text)) // an address that somebody wrote by hand
 	}
 	if len(text) > maxQuery || text == "" && p.As != asSecret {
+		p.As = ""
 		return v.Page("search", p)
 	}
 	ways := waysOf(text)
-	if sealed == "" && slices.Contains(ways, asPhone) {
-		return v.Redirect(v.R.URL.Path + "?who=" + v.SealText(text)) // an address that somebody wrote by hand
-	}
 	if p.As == asSecret || ways[0] == asSecret {
-		p.As, p.Query = asSecret, ""
+		p.As = asSecret
 		if err := v.describeSecret(p, q.Get("ours")); err != nil {
 			return err
 		}
 		return v.Page("search", p)
 	}
-	if err := v.findByWays(p, ways, text); err != nil {
+	if !slices.Contains(ways, p.As) {
+		p.As = ""
+	}
+	if err := v.find(p, ways, text); err != nil {
 		return err
 	}
-	if err := v.noteSearch(p); err != nil {
+	if err := v.noteSearch(p, cmp.Or(p.As, ways[0])); err != nil {
 		return err
 	}
-	same := url.Values{}
-	if sealed != "" {
-		same.Set("who", sealed)
-	} else {
-		same.Set("q", text)
-	}
-	for _, way := range ways {
-		same.Set("as", way)
-		p.Ways = append(p.Ways, shell.Choice{Text: v.Words.T("search.as_" + way), Path: v.R.URL.Path + "?" + same.Encode(), Current: way == p.As})
-	}
-	if same.Set("as", asAmount); p.As == asAmount {
-		for _, r := range scanRanges {
-			same.Set("range", r)
-			p.Since = append(p.Since, shell.Choice{Text: v.Words.T("search.since_" + r), Path: v.R.URL.Path + "?" + same.Encode(), Current: r == v.scanRange()})
+	same := url.Values{"who": {v.SealText(text)}}
+	for _, way := range append([]string{""}, ways...) {
+		if way != "" {
+			same.Set("as", way)
 		}
+		p.Ways = append(p.Ways, shell.Choice{Text: v.Words.T("search.as_" + cmp.Or(way, "all")), Path: v.R.URL.Path + "?" + same.Encode(), Current: way == p.As})
 	}
-	if p.Shown = text; v.Client != nil {
+	if p.Shown, p.Query = text, text; v.Client != nil {
 		p.Wide = v.ClientPath("/payments")
 	}
-	if p.As == asPhone {
-		p.Shown = subject.MaskPhone(v.phoneOf(text))
+	if slices.Contains(ways, asPhone) {
+		p.Shown, p.Query = subject.MaskPhone(v.phoneOf(text)), ""
 	}
 	return v.Page("search", p)
 }
 
 // noteSearch writes down that somebody of the house searched all merchants: how, and in how
 // many something was found, never what for.
-func (v *visit) noteSearch(p *searchPage) error {
+func (v *visit) noteSearch(p *searchPage, as string) error {
 	if v.Client != nil {
 		return nil
 	}
@@ -211,22 +232,7 @@ func (v *visit) noteSearch(p *searchPage) error {
 		}
 	}
 	return v.Console.People.NoteAct(v.R.Context(), v.Session, nil, people.Act{Action: "client.search",
-		Detail: "by " + p.As + ": " + till.Count(int64(p.Found), "hit", "hits") + ", " + till.Count(int64(len(merchants)), "merchant", "merchants")})
-}
-
-// findByWays searches for a text as the person has chosen to take it; or in each
-// way until one finds something, because nobody knows what a receipt looks like.
-func (v *visit) findByWays(p *searchPage, ways []string, text string) error {
-	if slices.Contains(ways, p.As) {
-		return v.find(p, text)
-	}
-	for _, p.As = range ways {
-		if err := v.find(p, text); err != nil || p.Found > 0 {
-			return err
-		}
-	}
-	p.As = ways[0]
-	return nil
+		Detail: "by " + as + ": " + till.Count(int64(p.Found), "hit", "hits") + ", " + till.Count(int64(len(merchants)), "merchant", "merchants")})
 }
 
 // phoneOf returns the number that a text means: with the calling code as it
@@ -242,25 +248,29 @@ func (v *visit) phoneOf(text string) string {
 	return subject.DigitsOf(text)
 }
 
-// find searches for a text as p.As says.
-func (v *visit) find(p *searchPage, text string) error {
-	q := v.searchFor(p.As, text)
-	if p.As == asAmount && len(q.Amounts) == 0 {
-		return nil
+// find searches for a text as p.As says, or in every way that it can be taken.
+func (v *visit) find(p *searchPage, ways []string, text string) error {
+	if p.Asked = true; p.As != "" {
+		ways = []string{p.As}
 	}
+	q := v.searchFor(ways, text)
 	return v.View(func(ctx context.Context, tx *store.Tx) error {
-		payments, short, err := story.FindPayments(ctx, tx, v.Console.Marks, q)
-		if err := p.takes(short, err); err != nil {
+		payments, more, err := story.FindPayments(ctx, tx, v.Console.Marks, q)
+		if err != nil {
 			return err
 		}
+		p.More = more
 		var payouts []*store.PayoutRow
 		if v.Client == nil || v.May(people.WalletsSee) {
-			payouts, short, err = story.FindPayouts(ctx, tx, v.Console.Marks, q)
-			if err := p.takes(short, err); err != nil {
+			if payouts, more, err = story.FindPayouts(ctx, tx, v.Console.Marks, q); err != nil {
 				return err
 			}
+			p.More = p.More || more
 		}
-		for _, h := range []hits{{p.Frame, "payments", subject.PaymentLines(v.Visit, payments)}, {p.Frame, "payouts", subject.PayoutLines(v.Visit, payouts)}} {
+		var refunds []*store.PayoutRow
+		payouts, refunds = apart(payouts)
+		for _, h := range []hits{{p.Frame, "payments", subject.PaymentLines(v.Visit, payments)}, {p.Frame, "refunds", subject.PayoutLines(v.Visit, refunds)},
+			{p.Frame, "payouts", subject.PayoutLines(v.Visit, payouts)}} {
 			if len(h.Lines) > 0 {
 				p.Hits = append(p.Hits, h)
 				p.Found += len(h.Lines)
@@ -273,16 +283,29 @@ func (v *visit) find(p *searchPage, text string) error {
 	})
 }
 
+// apart parts refunds from payouts.
+func apart(rows []*store.PayoutRow) (payouts, refunds []*store.PayoutRow) {
+	for _, p := range rows {
+		if p.IsRefund() {
+			refunds = append(refunds, p)
+		} else {
+			payouts = append(payouts, p)
+		}
+	}
+	return payouts, refunds
+}
+
 // findLines adds the lines of wallets that show more than the payments and payouts that
 // were found.
 func (v *visit) findLines(ctx context.Context, tx *store.Tx, p *searchPage, q story.Search) error {
 	if v.Client != nil && !v.May(people.WalletsSee) {
 		return nil
 	}
-	lines, short, err := story.FindLines(ctx, tx, q)
-	if err := p.takes(short, err); err != nil {
+	lines, more, err := story.FindLines(ctx, tx, q)
+	if err != nil {
 		return err
 	}
+	p.More = p.More || more
 	lines = slices.DeleteFunc(lines, func(t *ledger.Transaction) bool {
 		about := cmp.Or(t.PaymentID, t.PayoutID)
 		return !about.IsZero() && slices.ContainsFunc(p.Hits, func(h hits) bool {
@@ -297,35 +320,27 @@ func (v *visit) findLines(ctx context.Context, tx *store.Tx, p *searchPage, q st
 	return nil
 }
 
-// takes notes what a search says beside what it found.
-func (p *searchPage) takes(short bool, err error) error {
-	if errors.Is(err, story.ErrTooManyRows) {
-		p.Limit, err = true, nil
-	}
-	p.More = p.More || short
-	return err
-}
-
-// searchFor returns what a text means, taken in one way: of the merchant, or over all
+// searchFor returns what a text means, taken in some ways: of the merchant, or over all
 // merchants on the house's page.
-func (v *visit) searchFor(as, text string) story.Search {
+func (v *visit) searchFor(ways []string, text string) story.Search {
 	q := story.Search{Earliest: v.Earliest()}
 	if v.Client != nil {
 		q.Client = v.Client.ID
 	}
-	switch as {
-	case asPhone:
-		q.Phone = v.phoneOf(text)
-	case asReceipt:
-		q.Receipt = text
-	case asReference:
-		q.Reference = text
-	case asID:
-		id, _ := till.ParseID(strings.ToLower(text)) // waysOf has read it
-		q.ID = &id
-	case asAmount:
-		since, _ := v.Clock.Range(v.scanRange(), v.Now)
-		q.Amounts, q.Earliest = v.amountsOf(text), max(since, v.Earliest())
+	for _, as := range ways {
+		switch as {
+		case asPhone:
+			q.Phone = v.phoneOf(text)
+		case asReceipt:
+			q.Receipt = text
+		case asText:
+			q.Text = text
+		case asID:
+			id, _ := till.ParseID(strings.ToLower(text)) // waysOf has read it
+			q.ID = &id
+		case asAmount:
+			q.Amounts = v.amountsOf(text)
+		}
 	}
 	return q
 }
@@ -337,25 +352,16 @@ func (v *visit) amountsOf(text string) (out []till.Money) {
 	if v.Client != nil {
 		mode = v.Client.Mode
 	}
-	upper := strings.ToUpper(text)
-	named := strings.ContainsFunc(upper, func(r rune) bool { return r >= 'A' && r <= 'Z' })
+	digits, named := amountWord(text)
+	upper := strings.ToUpper(strings.TrimSpace(text))
 	for _, c := range currencies(mode) {
-		if minor, ok := look.ParseAmount(amountWord(text), c); ok && minor != 0 && (!named || strings.HasSuffix(upper, c)) {
+		_, known := till.CurrencyDecimals(upper[max(0, len(upper)-3):])
+		franc := !known && (c == "XAF" || c == "XOF")
+		if minor, ok := look.ParseAmount(digits, c); ok && minor != 0 && (!named || strings.HasSuffix(upper, c) || franc) {
 			out = append(out, till.Money{Minor: minor, Currency: c})
 		}
 	}
 	return out
-}
-
-// scanRanges are since when rows are looked through for an amount, which has no index.
-var scanRanges = []string{"last_month", "month", "week", "today"}
-
-// scanRange returns the one of the address.
-func (v *visit) scanRange() string {
-	if r := v.R.URL.Query().Get("range"); slices.Contains(scanRanges, r) {
-		return r
-	}
-	return scanRanges[0]
 }
 
 // nameMerchants says whose each line is, on the house's page.

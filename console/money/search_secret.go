@@ -9,6 +9,7 @@ import (
 	"till/console/subject"
 	"till/people"
 	"till/store"
+	"till/store/webhooks"
 	"till/webhook"
 )
 
@@ -32,7 +33,7 @@ func (v *visit) secretOfOurs(text string) (string, error) {
 	}
 	var found string
 	err := v.View(func(ctx context.Context, tx *store.Tx) error {
-		endpoints, err := tx.Endpoints(ctx, v.Client.ID, webhook.MaxEndpoints)
+		endpoints, err := webhooks.Endpoints(ctx, tx, v.Client.ID, webhook.MaxEndpoints)
 		for _, e := range endpoints {
 			if v.Console.Endpoints.Holds(e, text) {
 				found = e.ID.String()
@@ -57,7 +58,7 @@ func (v *visit) describeSecret(p *searchPage, ours string) error {
 		return nil // the address is anybody's
 	}
 	return v.View(func(ctx context.Context, tx *store.Tx) error {
-		endpoints, err := tx.Endpoints(ctx, v.Client.ID, webhook.MaxEndpoints)
+		endpoints, err := webhooks.Endpoints(ctx, tx, v.Client.ID, webhook.MaxEndpoints)
 		for _, e := range endpoints {
 			if e.ID == id {
 				p.Secret, p.Replace = v.Words.T("search.secret_hook", "host", subject.HostOf(e.URL)), v.ClientPath("/webhooks/"+ours)

@@ -1,17 +1,19 @@
 package money
 
 import (
-	"net/url"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"till"
+	"till/collect"
 	"till/console/look"
 	"till/console/subject"
 	"till/ledger"
 	"till/people"
 	"till/store"
+	"till/store/webhooks"
 	"till/story"
 	"till/webhook"
 )
@@ -30,34 +32,49 @@ type TimelineItem struct {
 	Detail       string // what opens below
 	DetailName   string
 	Next, Open   bool
+	Untimed      bool // it waits, and nobody knows a time for it
 	Group        story.Group
+	Try          string // where a waiting event is sent at once
+	TryEvent     string // its id
 }
 
 // timeline returns what happened, by time. Webhook deliveries have the
 // time they were sent; one that arrived at once kept no time, and has its
-// event's.
-func (v *visit) timeline(s *story.Story, views []*webhook.DeliveryView, endpoints map[till.ID]*store.Endpoint) []*TimelineItem {
+// event's. What still waits for an endpoint is one line.
+func (v *visit) timeline(s *story.Story, told *subject.Told) []*TimelineItem {
 	var out []*TimelineItem
 	for _, m := range s.Timeline() {
-		if item := v.item(s, m); item != nil {
+		if item := v.item(s, told, m); item != nil {
 			out = append(out, item)
 		}
 	}
-	for _, d := range views {
-		if e := endpoints[d.EndpointID]; e != nil {
+	waiting := map[till.ID][]*webhook.DeliveryView{}
+	for _, d := range told.Deliveries {
+		e := told.Endpoints[d.EndpointID]
+		switch {
+		case e == nil:
+		case d.Status == webhooks.DeliveryPending:
+			waiting[e.ID] = append(waiting[e.ID], d)
+		default:
 			out = append(out, v.delivery(d, e))
 		}
+	}
+	for id, all := range waiting {
+		out = append(out, v.waiting(all, told.Endpoints[id], told.Troubles[told.Endpoints[id].Ref()]))
 	}
 	slices.SortStableFunc(out, func(a, b *TimelineItem) int {
 		if a.Next != b.Next {
 			return map[bool]int{false: -1, true: 1}[a.Next]
 		}
-		return int(max(-1, min(1, int64(a.At)-int64(b.At))))
+		return cmp.Or(cmp.Compare(a.At, b.At), strings.Compare(a.EndPath, b.EndPath))
 	})
 	for i, item := range out {
 		item.Time, item.Millis = v.Clock.Time(item.At), v.Clock.Millis(item.At)
 		if item.Next {
 			item.Millis = ""
+		}
+		if item.Untimed {
+			item.Time = ""
 		}
 		if i > 0 && !v.Clock.SameDay(item.At, out[i-1].At) || i == 0 && !v.Clock.SameDay(item.At, v.Now) {
 			item.Day = v.Clock.Day(item.At, v.Now)
@@ -68,12 +85,12 @@ func (v *visit) timeline(s *story.Story, views []*webhook.DeliveryView, endpoint
 }
 
 // item puts a moment into words.
-func (v *visit) item(s *story.Story, m story.Moment) *TimelineItem {
+func (v *visit) item(s *story.Story, told *subject.Told, m story.Moment) *TimelineItem {
 	t := v.Words.T
 	item := &TimelineItem{At: m.At, Group: m.Group, Next: m.Next}
 	switch m.Kind {
 	case story.MomentEvent:
-		v.event(item, s, m.Event)
+		v.event(item, s, told, m)
 	case story.MomentSent:
 		item.Icon, item.Text = "send", t("line.sent", "op", m.Attempt.Connection)
 		v.answer(item, m.Attempt)
@@ -96,10 +113,10 @@ func (v *visit) item(s *story.Story, m story.Moment) *TimelineItem {
 	case story.MomentClosed:
 		item.Icon, item.Text, item.Sub = "check", t("line.closed", "kind", subject.CaseKind(v.Visit, m.Case.Kind)), subject.ClosedText(v.Visit, m.Case)
 	case story.MomentAct:
-		if m.Audit.Action == actCreate {
+		if m.Audit.Action == actCreate || m.Audit.Action == actRefund {
 			return nil // the event says it
 		}
-		item.Icon, item.Text, item.Sub = "person", t("line.act", "who", till.NameOfActor(m.Audit.Actor), "what", subject.ActWords(v.Visit, m.Audit.Action)), look.MaskedIn(m.Audit.Detail)
+		item.Icon, item.Text, item.Sub = "person", t("line.act", "who", told.Who(v.Visit, m.Audit.Actor), "what", subject.ActWords(v.Visit, m.Audit.Action)), look.MaskedIn(m.Audit.Detail)
 	case story.MomentNote:
 		item.Icon, item.Text, item.Sub = "note", t("line.note", "who", till.NameOfActor(m.Note.Actor)), m.Note.Text
 	case story.MomentNextSend:
@@ -108,6 +125,12 @@ func (v *visit) item(s *story.Story, m story.Moment) *TimelineItem {
 		item.Icon, item.Text = "clock", t("line.next_ask", "op", s.Subject.Connection)
 	case story.MomentEnd:
 		item.Icon, item.Text, item.Sub = "sand", t("line.next_end"), t("line.next_end_sub", "op", subject.OperatorName(v.Visit, s))
+	}
+	if m.Refund != nil {
+		item.End, item.EndPath = t("line.refund"), v.ClientPath("/refunds/"+m.Refund.ID.String())
+		if m.Attempt != nil {
+			item.Text = t("line.of_refund", "what", item.Text)
+		}
 	}
 	if a := m.Audit; a != nil {
 		item.Audit = t("line.audit", "n", strconv.FormatInt(a.Sequence, 10))
@@ -118,20 +141,28 @@ func (v *visit) item(s *story.Story, m story.Moment) *TimelineItem {
 	return item
 }
 
-// actCreate is the act of a person who made the payment.
-const actCreate = "payment.create"
+// The acts of who made the payment, or the refund.
+const (
+	actCreate = "payment.create"
+	actRefund = "refund.create"
+)
 
 // event puts a change of the status into words.
-func (v *visit) event(item *TimelineItem, s *story.Story, e *store.EventRow) {
+func (v *visit) event(item *TimelineItem, s *story.Story, told *subject.Told, m story.Moment) {
+	e := m.Event
 	_, kind, _ := strings.Cut(string(e.Kind), ".")
 	key := "event." + string(s.Kind) + "_" + kind
-	item.Text = v.Words.T(key)
+	if item.Text = v.Words.T(key); m.Refund != nil {
+		item.Text = v.Words.T("event.refund_"+kind, "a", m.Refund.Amount)
+	}
 	item.End = v.Words.T("line.event", "n", strconv.FormatInt(e.Sequence, 10))
 	switch kind {
 	case "pending":
 		item.Icon = "dot"
-		if i := slices.IndexFunc(s.Acts, func(a *store.AuditRow) bool { return a.Action == actCreate }); i >= 0 {
-			item.Text = v.Words.T("line.asked_by", "who", till.NameOfActor(s.Acts[i].Actor))
+		if i := slices.IndexFunc(s.Acts, func(a *store.AuditRow) bool { return a.Action == actCreate || a.Action == actRefund }); i >= 0 && m.Refund == nil {
+			item.Text = v.Words.T("line.asked_by", "who", told.Who(v.Visit, s.Acts[i].Actor))
+		} else if _, _, ok := collect.AskOf(s.Subject.Document); ok && s.Payment != nil && m.Refund == nil {
+			item.Text = v.Words.T("line.asked_on_page")
 		}
 	case "processing":
 		item.Icon, item.Tone = "turn", "processing"
@@ -201,28 +232,33 @@ func (v *visit) walletLine(item *TimelineItem, l *ledger.Transaction) {
 	}
 }
 
-// delivery puts what became of an event at an endpoint into words.
-func (v *visit) delivery(d *webhook.DeliveryView, e *store.Endpoint) *TimelineItem {
-	t := v.Words.T
-	host := e.URL
-	if u, err := url.Parse(e.URL); err == nil {
-		host = u.Host
+// nameOf returns what people call an endpoint: what they noted, or else its host.
+func nameOf(e *webhooks.Endpoint) string {
+	const most = 40
+	name := []rune(e.Description)
+	switch {
+	case len(name) == 0:
+		return subject.HostOf(e.URL)
+	case len(name) > most:
+		return string(name[:most-1]) + "…"
 	}
-	item := &TimelineItem{At: d.EventAt, Group: story.AboutWebhooks, Icon: "mail", Text: host, End: t("line.event", "n", strconv.FormatInt(d.Sequence, 10))}
+	return string(name)
+}
+
+// delivery puts what became of an event at an endpoint into words.
+func (v *visit) delivery(d *webhook.DeliveryView, e *webhooks.Endpoint) *TimelineItem {
+	t := v.Words.T
+	item := &TimelineItem{At: d.EventAt, Group: story.AboutWebhooks, Icon: "mail", Text: t("line.told", "name", nameOf(e), "kind", string(d.EventKind)), End: t("line.event", "n", strconv.FormatInt(d.Sequence, 10))}
 	item.EndPath = v.ClientPath("/webhooks/" + e.ID.String() + "/events/" + strconv.FormatInt(d.Sequence, 10))
 	if !d.Last.SentAt.IsZero() {
 		item.At = d.Last.SentAt
 	}
 	status := t("delivery." + string(d.Status))
 	switch {
-	case d.Status == store.DeliveryDelivered && !d.HasRow:
+	case d.Status == webhooks.DeliveryDelivered && !d.HasRow:
 		item.Sub = t("line.delivered_at_once")
-	case d.Status == store.DeliveryDelivered:
+	case d.Status == webhooks.DeliveryDelivered:
 		item.Sub = t("line.delivered", "what", status, "n", d.Attempts)
-	case d.Status == store.DeliveryPending && !d.HasRow:
-		item.Next, item.At, item.Sub = true, max(d.EventAt, v.Now), status
-	case d.Status == store.DeliveryPending:
-		item.Tone, item.Sub = "failed", t("line.retried", "n", d.Attempts, "t", v.Clock.Moment(max(d.DueAt, v.Now), v.Now))
 	default:
 		item.Tone, item.Sub = "failed", status
 	}
@@ -231,4 +267,63 @@ func (v *visit) delivery(d *webhook.DeliveryView, e *store.Endpoint) *TimelineIt
 		item.Detail = strings.TrimSpace(strconv.Itoa(d.Last.Code) + " " + d.Last.Problem + "\n" + d.Last.Text)
 	}
 	return item
+}
+
+// waiting puts what still waits for an endpoint into one line: how many events, since
+// when and why they do not arrive, and when the next is tried. A time is said only where
+// there is one.
+func (v *visit) waiting(all []*webhook.DeliveryView, e *webhooks.Endpoint, trouble *webhooks.Delivery) *TimelineItem {
+	t := v.Words.T
+	slices.SortFunc(all, func(a, b *webhook.DeliveryView) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	first, last := all[0], (*webhooks.DeliveryAttempt)(nil)
+	item := &TimelineItem{Group: story.AboutWebhooks, Icon: "mail", Next: true, Text: t("line.waits", "name", nameOf(e), "n", len(all))}
+	path := v.ClientPath("/webhooks/" + e.ID.String())
+	item.End, item.EndPath = t("line.event", "n", strconv.FormatInt(first.Sequence, 10)), path+"/events/"+strconv.FormatInt(first.Sequence, 10)
+	if trouble != nil {
+		last = &trouble.Last
+	}
+	var kinds []string
+	for i, d := range all {
+		kind := string(d.EventKind)
+		if !d.Last.SentAt.IsZero() {
+			if last == nil || d.Last.SentAt > last.SentAt {
+				last = &d.Last
+			}
+			kind += " · " + t("line.tries", "n", d.Attempts, "t", v.Clock.Moment(d.Last.SentAt, v.Now))
+		}
+		kinds = append(kinds, kind)
+		due := max(d.DueAt, e.BlockedUntil) // the place of one that has no row yet is the log's
+		if i == 0 || due < item.At {
+			item.At = due
+		}
+	}
+	var parts []string
+	if last != nil {
+		item.Tone = "failed"
+		since := e.FailingSince
+		if since.IsZero() {
+			since = last.SentAt
+		}
+		parts = append(parts, t("line.fails", "t", v.Clock.Moment(since, v.Now), "why", answerOf(v.Words.T, last)))
+	}
+	if item.At > v.Now {
+		parts = append(parts, t("line.next_try", "t", v.Clock.Moment(item.At, v.Now)))
+	} else {
+		item.At, item.Untimed = v.Now, true
+		parts = append(parts, t("line.soon"))
+	}
+	item.Sub = strings.Join(parts, " · ")
+	item.DetailName, item.Detail = t("line.which"), strings.Join(kinds, "\n")
+	if last != nil && v.May(people.WebhooksResend) {
+		item.Try, item.TryEvent = path+"/again", first.EventID.String()
+	}
+	return item
+}
+
+// answerOf says in a word or two what an attempt was answered.
+func answerOf(t func(string, ...any) string, a *webhooks.DeliveryAttempt) string {
+	if a.Code != 0 {
+		return strconv.Itoa(a.Code)
+	}
+	return t("problem." + a.Problem)
 }

@@ -63,7 +63,7 @@ const (
 	maxPrintLines  = 1000
 	maxStatement   = 500_000 // lines of a table for spreadsheets
 	offeredMonths  = 12
-	statementTypes = "collection late_collection collection_reversal fee payout late_payout adjustment"
+	statementTypes = "collection late_collection collection_reversal fee payout late_payout refund late_refund adjustment"
 )
 
 // statementPage is a wallet's lines in a range, with the balance after each.
@@ -118,7 +118,7 @@ func (v *visit) statement() error {
 	p.Pages = list.PagesOf(v.Visit, f, p.Total)
 	if p.Printing {
 		p.Pages = &list.Pages{}
-		p.Modules = append(p.Modules, "counter.js")
+		p.Modules, p.Styles = append(p.Modules, "counter.js"), append(p.Styles, "paper.css")
 	}
 	if v.May(people.Export) && p.Total > 0 {
 		p.CSV = f.AddressAt(f.Base + "/statement.csv")
@@ -203,6 +203,8 @@ func (v *visit) walletLines(lines []*ledger.Transaction) []*walletLine {
 			l.Method = shell.MethodName(t.Method, "")
 		}
 		switch {
+		case !t.PaymentID.IsZero() && !t.PayoutID.IsZero():
+			l.Path = shell.PathOf(t.ClientID, "/refunds/"+t.PayoutID.String())
 		case !t.PaymentID.IsZero():
 			l.Path = shell.PathOf(t.ClientID, "/payments/"+t.PaymentID.String())
 		case !t.PayoutID.IsZero():

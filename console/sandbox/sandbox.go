@@ -14,6 +14,7 @@ import (
 	"till/people"
 	"till/provider/sandbox"
 	"till/store"
+	"till/store/webhooks"
 )
 
 // goods are what the demo shop sells, priced in units of the market's currency.
@@ -118,6 +119,7 @@ type sandboxPage struct {
 	Markets []shell.Choice
 	Story   *sandbox.Story
 	Stories []shell.Choice
+	Refunds []string // what becomes of a refund, by the number that paid
 	Order   *order
 	Handset *handset
 	Saw     []saw
@@ -194,6 +196,9 @@ func (v *visit) showTable(t *table, typed, wrong string) error {
 	for _, s := range sandbox.Stories() {
 		if s.Subject == string(till.SubjectPayment) && s.EndsIn != "0000" {
 			p.Stories = append(p.Stories, shell.Choice{Text: v.Words.T("story." + s.Name), Path: s.Name, Current: t.story != nil && s.Name == t.story.Name})
+		}
+		if s.Subject == string(till.NounRefund) && s.EndsIn != "" {
+			p.Refunds = append(p.Refunds, v.Words.T("refundstory."+s.Name))
 		}
 	}
 	p.Curl = subject.Curl(v.Visit, t.market.Method.Code, t.market.Country.Code, t.phone, p.Total)
@@ -284,7 +289,7 @@ func (v *visit) readOrder(p *sandboxPage, t *table) error {
 	if t.order.IsZero() || t.order.Time() < v.Now.Add(-people.RecentWindow) {
 		return nil
 	}
-	story, views, endpoints, err := subject.ReadStory(v.Visit, till.SubjectPayment, store.Ref{Client: v.Client.ID, ID: t.order})
+	story, told, err := subject.ReadStory(v.Visit, till.SubjectPayment, store.Ref{Client: v.Client.ID, ID: t.order})
 	if till.ErrorCode(err) == till.CodePaymentNotFound {
 		return nil // an address that somebody wrote by hand
 	}
@@ -302,20 +307,20 @@ func (v *visit) readOrder(p *sandboxPage, t *table) error {
 		pay.Amount.Value()+"\",\n              \"currency\": \""+pay.Amount.Currency+"\" } }")
 	for _, e := range story.Events {
 		see("ended", v.Words.T("sandbox.event"), string(e.Kind), e.CreatedAt, "")
-		for _, d := range views {
-			if d.EventID == e.ID() && endpoints[d.EndpointID] != nil {
-				see(deliveryTone(d.Status), v.Words.T("sandbox.webhook"), subject.HostOf(endpoints[d.EndpointID].URL)+": "+v.Words.T("delivery."+string(d.Status)), e.CreatedAt, "")
+		for _, d := range told.Deliveries {
+			if d.EventID == e.ID() && told.Endpoints[d.EndpointID] != nil {
+				see(deliveryTone(d.Status), v.Words.T("sandbox.webhook"), subject.HostOf(told.Endpoints[d.EndpointID].URL)+": "+v.Words.T("delivery."+string(d.Status)), e.CreatedAt, "")
 			}
 		}
 	}
 	return nil
 }
 
-func deliveryTone(s store.DeliveryStatus) string {
+func deliveryTone(s webhooks.DeliveryStatus) string {
 	switch s {
-	case store.DeliveryDelivered:
+	case webhooks.DeliveryDelivered:
 		return "paid"
-	case store.DeliveryPending:
+	case webhooks.DeliveryPending:
 		return "pending"
 	}
 	return "failed"

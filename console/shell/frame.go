@@ -43,6 +43,7 @@ type Frame struct {
 	House   string         // the house's own page, for those who may
 	Notice  string
 	Modules []string // further scripts of the page
+	Styles  []string // and style sheets
 }
 
 // MenuItem is a link of the menu.
@@ -196,9 +197,6 @@ func (f *Frame) Amount(m till.Money) string { return look.Amount(f.Lang(), m) }
 // Count returns a whole number.
 func (f *Frame) Count(n int64) string { return look.Count(f.Lang(), n) }
 
-// Mask returns a phone as pages show it.
-func (f *Frame) Mask(phone string) string { return look.Mask(phone) }
-
 // ISO returns a moment for the datetime of a time element.
 func (f *Frame) ISO(t till.Time) string { return t.Std().Format(time.RFC3339Nano) }
 
@@ -216,6 +214,15 @@ func (f *Frame) Maker(actor string) string {
 	return till.NameOfActor(actor)
 }
 
+// HandOn is a text that people pass on: they copy it, or their own program sends it.
+type HandOn struct {
+	Text  string
+	Words *words.Catalogue
+}
+
+// Handing makes the buttons for a text.
+func (f *Frame) Handing(text string) HandOn { return HandOn{text, f.Catalogue} }
+
 // Ticks returns a moment in milliseconds, for scripts.
 func (f *Frame) Ticks(t till.Time) string { return strconv.FormatInt(int64(t)/1000, 10) }
 
@@ -225,7 +232,7 @@ func (f *Frame) Method(code, country string) string { return MethodName(code, co
 func MethodName(code, country string) string {
 	name := code
 	if m, ok := till.MethodOf(code); ok {
-		name = m.Name
+		name = m.NameIn(country)
 	}
 	return strings.TrimSpace(name + " " + country)
 }
@@ -265,6 +272,7 @@ type Fact struct {
 	ISO         string // of a time
 	Strong      bool
 	Reveal      string // the address that shows it whole
+	Path        string // where it leads
 }
 
 // Excel returns the address of a table as Excel opens it.

@@ -12,13 +12,16 @@ import (
 
 	"till"
 	"till/account"
+	"till/checkout"
 	"till/collect"
 	"till/console/assets"
 	"till/internal/door"
 	"till/internal/seal"
+	"till/payout"
 	"till/people"
 	"till/provider/sandbox"
 	"till/store"
+	"till/store/lookup"
 	"till/webhook"
 )
 
@@ -31,9 +34,11 @@ type Config struct {
 	Secret    []byte     // the installation's root
 	Ring      *seal.Ring // seals; nil means one generation, which is Secret
 
-	// Collector and Sandbox are the shop's and the handset's; TestQuota is how
-	// many bytes a test merchant may store, 0 for any number.
+	// Collector, Payouts and Checkouts take what people ask for; Sandbox is the shop's and the
+	// handset's; TestQuota is how many bytes a test merchant may store, 0 for any number.
 	Collector *collect.Collector
+	Payouts   *payout.Disburser
+	Checkouts *checkout.Checkouts
 	Sandbox   *sandbox.Operator
 	TestQuota int64
 
@@ -71,9 +76,9 @@ type Console struct {
 	Secure    bool   // browsers come by HTTPS
 	mux       *http.ServeMux
 	cross     *http.CrossOriginProtection
-	addresses *seal.Sealer   // phones in addresses
-	Phones    *seal.Sealer   // tokens of handsets on second devices
-	Marks     store.PhoneKey // of the index of phones
+	addresses *seal.Sealer    // phones in addresses
+	Phones    *seal.Sealer    // tokens of handsets on second devices
+	Marks     lookup.PhoneKey // of the index of phones
 	streams   *streams
 	gate      *gate
 
@@ -118,7 +123,7 @@ func New(c Config, rooms Rooms) (*Console, error) {
 		r := &rooms.Phone[i]
 		k.mux.HandleFunc(r.Method+" "+PhonePrefix+r.Path, func(w http.ResponseWriter, q *http.Request) { k.serve(w, q, r) })
 	}
-	if k.Marks, err = store.NewPhoneKey(c.Secret); err != nil {
+	if k.Marks, err = lookup.NewPhoneKey(c.Secret); err != nil {
 		return nil, err
 	}
 	for _, group := range rooms.Menu {

@@ -15,13 +15,13 @@ func OpenCases(v *shell.Visit, ctx context.Context, tx *store.Tx) ([]*store.Case
 	return tx.Cases(ctx, store.CaseFilter{Client: v.Client.ID, Limit: books.MaxCases})
 }
 
-// Examined returns what is to be examined: each payment, or payout, that has an open
-// case and that the person may see, ended or not. Whatever counts them counts these.
-func Examined(v *shell.Visit, cases []*store.Case, payouts bool) (refs []store.Ref) {
+// Examined returns what is to be examined in a list: each payment, payout or refund that has
+// an open case and that the person may see, ended or not. Whatever counts them counts these.
+func Examined(v *shell.Visit, cases []*store.Case, list string) (refs []store.Ref) {
 	for _, c := range cases {
 		ref := store.Ref{Client: v.Client.ID, ID: c.SubjectID}
 		switch {
-		case c.Payout != payouts, c.SubjectID.IsZero(), c.Kind == webhook.CaseExhausted, c.Kind == webhook.CaseDisabled:
+		case listOf(c.Noun()) != list, c.SubjectID.IsZero(), c.Kind == webhook.CaseExhausted, c.Kind == webhook.CaseDisabled:
 		case slices.Contains(refs, ref), c.SubjectID.Time() < v.Earliest():
 		default:
 			refs = append(refs, ref)

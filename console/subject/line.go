@@ -53,7 +53,7 @@ func PayoutLines(v *shell.Visit, rows []*store.PayoutRow) []*Line {
 	out := make([]*Line, len(rows))
 	for i, p := range rows {
 		l := line(v, p.ClientID, p.ID, p.CreatedAt, p.Amount, p.Phone, p.Method, p.Country, p.Reference, p.ProviderReference)
-		l.Path = shell.PathOf(p.ClientID, "/payouts/"+l.ID)
+		l.Path = shell.PathOf(p.ClientID, "/"+listOf(p.Noun())+"/"+l.ID)
 		l.State, l.Why = PayoutChip(v, p)
 		out[i] = l
 	}

@@ -26,15 +26,10 @@ func (m Market) Minor(units int64) till.Money {
 	return till.Money{Minor: units, Currency: m.Currency}
 }
 
-// PhoneIn returns the number that a text means in a country.
+// PhoneIn returns the number that a text means in a country, or its digits.
 func PhoneIn(c *till.Country, text string) string {
-	digits := DigitsOf(text)
-	for _, phone := range []string{digits, strings.TrimPrefix(digits, "00"), c.CallingCode + digits, c.CallingCode + strings.TrimPrefix(digits, "0")} {
-		if good, _ := till.CheckPhone(c, phone); good {
-			return phone
-		}
-	}
-	return digits
+	phone, _ := c.ReadPhone(DigitsOf(text))
+	return phone
 }
 
 func DigitsOf(text string) string {

@@ -18,7 +18,7 @@ import (
 var act = regexp.MustCompile(`^[a-z_]+(\.[a-z_]+)*$`)
 
 // auditors are the functions that take an act among their texts.
-var auditors = []string{"AddAudit", "auditedUpdate", "AuditClients", "auditAllClients", "changeGenerations", "noteRefusal", "release", "changeAccess", "end"}
+var auditors = []string{"AddAudit", "auditedUpdate", "AuditClients", "auditAllClients", "changeGenerations", "noteRefusal", "release", "changeAccess", "end", "audit", "auditLink"}
 
 // actsInCode returns every act that the packages which write audit rows name: as
 // a field or variable called action, as a constant Act…, as an argument.
@@ -31,7 +31,7 @@ func actsInCode(t testing.TB) (acts []string) {
 			}
 		}
 	}
-	for _, pkg := range []string{"account", "people", "webhook", "books", "privacy", "reconcile", "recovery", "story", "upkeep", "engine", "collect", "payout", "console"} {
+	for _, pkg := range []string{"account", "people", "webhook", "books", "privacy", "reconcile", "recovery", "story", "upkeep", "engine", "collect", "checkout", "payout", "console"} {
 		files, _ := filepath.Glob(filepath.Join("..", "..", pkg, "*.go"))
 		below, _ := filepath.Glob(filepath.Join("..", "..", pkg, "*", "*.go"))
 		files = append(files, below...)
@@ -46,7 +46,7 @@ func actsInCode(t testing.TB) (acts []string) {
 			ast.Inspect(f, func(n ast.Node) bool { actsIn(n, add); return true })
 		}
 	}
-	for _, kind := range []ledger.EntryKind{ledger.Collection, ledger.LateCollection, ledger.CollectionReversal, ledger.Fee, ledger.Adjustment, ledger.Suspense, ledger.Payout, ledger.LatePayout} {
+	for _, kind := range []ledger.EntryKind{ledger.Collection, ledger.LateCollection, ledger.CollectionReversal, ledger.Fee, ledger.Adjustment, ledger.Suspense, ledger.Payout, ledger.LatePayout, ledger.Refund, ledger.LateRefund} {
 		acts = append(acts, string(kind))
 	}
 	acts = append(acts, "export.payments", "export.payouts", "export.audit")
@@ -110,7 +110,7 @@ func TestActsAreFound(t *testing.T) {
 	t.Parallel()
 	acts := actsInCode(t)
 	for _, want := range []string{"sign_in", "key.create", "key.revoke", "webhook_endpoint.create", "event.redeliver", "role.set", "role.remove", "person.enable", "client.suspend", "method.enable",
-		"payout.cancel", "payouts.hold", "restored", "stray.credited", "resolve", "open_case", "note.add", "password.set", "collection", "export.statement", "phone.reveal", "codes.set", "session.end"} {
+		"payout.cancel", "payouts.hold", "restored", "stray.credited", "resolve", "open_case", "note.add", "password.set", "collection", "export.statement", "phone.reveal", "codes.set", "session.end", "checkout.create", "checkout.cancel", "link.create", "link.change"} {
 		if !slices.Contains(acts, want) {
 			t.Errorf("%s is not found in the code: %v", want, acts)
 		}

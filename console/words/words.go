@@ -34,8 +34,8 @@ type Catalogue struct {
 type text struct{ one, other string }
 
 var catalogues = map[string]*Catalogue{
-	look.English: mustParse(look.English, english),
-	look.French:  mustParse(look.French, french),
+	look.English: MustParse(look.English, english),
+	look.French:  MustParse(look.French, french),
 }
 
 // For returns the catalogue of a language; of an unknown one, the default.
@@ -46,9 +46,9 @@ func For(lang string) *Catalogue {
 	return catalogues[Languages[0]]
 }
 
-// mustParse reads a catalogue that was compiled in: it is good, or no test
+// MustParse reads a catalogue that was compiled in: it is good, or no test
 // passes.
-func mustParse(lang, file string) *Catalogue {
+func MustParse(lang, file string) *Catalogue {
 	var tables map[string]map[string]any
 	if _, err := toml.Decode(file, &tables); err != nil {
 		panic(fmt.Sprintf("words in %s: %v", lang, err))

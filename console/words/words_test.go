@@ -15,10 +15,12 @@ import (
 	"till/books"
 	"till/console/words"
 	"till/engine"
+	"till/payout"
 	"till/people"
 	"till/provider/sandbox"
 	"till/reconcile"
 	"till/store"
+	"till/store/webhooks"
 	"till/story"
 	"till/webhook"
 )
@@ -107,31 +109,52 @@ func families(t testing.TB) map[string][]string {
 		"told.": list(till.ReasonCodes()), "told.then_": list(till.ReasonEnds),
 		"why.": list(story.WhyCodes), "next.": list(story.Parties[1:]), "role.": slices.Concat(list(till.StaffRoles), list(till.HouseRoles)),
 		"group.":    list([]story.Group{story.AboutAll, story.AboutOperator, story.AboutMoney, story.AboutWebhooks, story.AboutPeople}),
-		"delivery.": list([]store.DeliveryStatus{store.DeliveryPending, store.DeliveryDelivered, store.DeliverySuperseded, store.DeliveryExhausted, store.DeliveryDisabled}),
-		"case.": {engine.CaseOverdue, engine.CaseUnknownStatus, engine.CaseMismatch, engine.CaseContradiction, engine.CaseLateMoney, engine.CaseReversed,
+		"delivery.": list([]webhooks.DeliveryStatus{webhooks.DeliveryPending, webhooks.DeliveryDelivered, webhooks.DeliverySuperseded, webhooks.DeliveryExhausted, webhooks.DeliveryDisabled}),
+		"case.": {engine.CaseOverdue, engine.CaseRefundedBeyond, engine.CaseRefundedElsewhere, engine.CaseRefundedAndReversed, engine.CasePaidTwice, engine.CaseUnknownStatus, engine.CaseMismatch, engine.CaseContradiction, engine.CaseLateMoney, engine.CaseReversed,
 			engine.CaseReceiptReused, engine.CaseHandleReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseHeld, reconcile.CaseStatement, store.CaseCredentials, webhook.CaseDisabled, webhook.CaseExhausted},
 		"range.":   {"today", "yesterday", "week", "month", "last_month", "all", "days"},
-		"subject.": list([]till.SubjectKind{till.SubjectPayment, till.SubjectPayout}),
-		"entry.":   {"collection", "late_collection", "collection_reversal", "fee", "payout", "late_payout", "adjustment"},
+		"subject.": list([]till.Noun{till.NounPayment, till.NounPayout, till.NounRefund}),
+		"entry.":   {"collection", "late_collection", "collection_reversal", "fee", "payout", "late_payout", "refund", "late_refund", "adjustment"},
 		"outcome.": {"accepted", "duplicate", "rejected", "open", "not_found", "unrecognised", "asked", "success", "failed", "expired", "reversed", "error", "in_flight"},
 		"state.":   slices.Concat(list(till.Statuses), list(till.PayoutStatuses), []string{"sent", "open"}),
 		"reason.": list([]till.FailureReason{till.CustomerDeclined, till.CustomerTimeout, till.NotApproved, till.InsufficientFunds, till.FundsOrLimit, till.PayerNotFound,
 			till.PayerLimitReached, till.PayerNotAllowed, till.PayerBusy, till.WrongPIN, till.AmountOutOfBounds, till.RecipientNotFound, till.RecipientLimitReached,
 			till.RecipientNotAllowed, till.ProviderUnavailable, till.ProviderRejected, till.ProviderError, till.Unspecified}),
-		"refusal.":       list(people.RefusalCodes),
-		"grant.":         {"recent", "test_only", "no_payout_keys", "by_keys"},
-		"done.":          {"note", "profile", "password", "totp", "totp_removed", "passkey", "passkey_removed", "sessions", "proved", "withdrawn", "role", "disabled", "factor"},
-		"message.":       list([]sandbox.MessageKind{sandbox.MessagePaid, sandbox.MessageReceived, sandbox.MessageReturned}),
-		"receipt.paper_": {"58", "80", "a4"},
-		"search.as_":     {"id", "phone", "receipt", "reference", "amount"},
-		"search.since_":  {"today", "week", "month", "last_month"},
-		"home.range_":    {"today", "7d", "30d"},
-		"home.chart_":    {"days", "days_sum", "hours", "hours_sum"},
-		"home.open_":     {"phone", "asked", "unsent"},
-		"letter.":        {"about_payment", "about_payout", "ours", "theirs", "amount", "phone", "sent"},
-		"home.examine_":  {"payments", "payouts", "note"},
-		"house.trouble_": list(books.TroubleNames()),
-		"house.open_":    list([]till.SubjectKind{till.SubjectPayment, till.SubjectPayout}),
+		"refusal.":        list(people.RefusalCodes),
+		"grant.":          {"recent", "test_only", "no_payout_keys", "by_keys"},
+		"done.":           {"note", "refund", "checkout_cancelled", "link_on", "link_off", "link_title", "profile", "password", "totp", "totp_removed", "passkey", "passkey_removed", "sessions", "proved", "withdrawn", "role", "removed", "removed_made", "removed_kept", "disabled", "factor"},
+		"message.":        list([]sandbox.MessageKind{sandbox.MessagePaid, sandbox.MessageReceived, sandbox.MessageReturned}),
+		"people.":         {"remove_client", "remove_house", "remove_from_client", "remove_from_house", "ends_role_client", "ends_role_house"},
+		"receipt.paper_":  {"58", "80", "a4"},
+		"search.as_":      {"all", "id", "phone", "receipt", "text", "amount"},
+		"home.range_":     {"today", "7d", "30d"},
+		"home.chart_":     {"days", "days_sum", "hours", "hours_sum"},
+		"home.open_":      {"phone", "asked", "unsent"},
+		"letter.":         {"about_payment", "about_payout", "about_refund", "ours", "theirs", "amount", "phone", "sent"},
+		"checkouts.life_": {"hour", "day", "days", "week", "month"},
+		"links.state_":    {"on", "off", "over"},
+		"links.say_":      {"on", "open", "off", "over"},
+		"links.paper_":    {"a6", "tent"},
+		"links.how_":      {"1", "2", "3"},
+		"checkouts.name_": {"empty", "long", "letters", "taken"},
+		"home.examine_":   {"payments", "payouts", "refunds", "note"},
+		"house.trouble_":  list(books.TroubleNames()),
+		"house.open_":     list([]till.SubjectKind{till.SubjectPayment, till.SubjectPayout}),
+	}
+	for _, r := range till.RefundReasons {
+		f["refunds."] = append(f["refunds."], "reason_"+r)
+	}
+	for _, s := range []string{"open", "tried", "spent", "unsent", "live", "unsure", "examine", "paid", "late", "twice", "repaying", "once", "returned", "reversed", "expired", "cancelled"} {
+		f["checkouts."] = append(f["checkouts."], "state_"+s, "say_"+s)
+	}
+	for _, s := range []string{"live", "unsure", "examine", "late", "twice", "repaying", "reversed", "spent", "tried"} {
+		f["checkouts."] = append(f["checkouts."], "more_"+s)
+	}
+	for _, s := range []string{"open", "tried", "live", "unsure", "examine"} {
+		f["checkouts."] = append(f["checkouts."], "next_"+s)
+	}
+	for _, b := range payout.Bars {
+		f["refunds."] = append(f["refunds."], "bar_"+string(b))
 	}
 	for _, rules := range [][]people.Rule{people.StaffRules, people.HouseRules} {
 		for _, r := range rules {
@@ -143,16 +166,19 @@ func families(t testing.TB) map[string][]string {
 		if s.Subject == string(till.SubjectPayment) && s.EndsIn != "0000" {
 			f["story."], f["tells."] = append(f["story."], s.Name), append(f["tells."], s.Name)
 		}
+		if s.Subject == string(till.NounRefund) && s.EndsIn != "" {
+			f["refundstory."] = append(f["refundstory."], s.Name)
+		}
 	}
 	for _, k := range till.EventKinds {
-		if subject, kind, _ := strings.Cut(string(k), "."); subject == "payment" || subject == "payout" {
+		if subject, kind, _ := strings.Cut(string(k), "."); subject == "payment" || subject == "payout" || subject == "refund" {
 			f["event."] = append(f["event."], subject+"_"+kind)
 		}
 	}
 	for _, code := range []string{"missing", "insecure", "foreign", "away", "busy", "ours", "input", "long", "proof", "allowed", "refused", "phone", "suspended"} {
 		f["error."] = append(f["error."], code+"_what", code+"_certain", code+"_do")
 	}
-	for _, kind := range []string{"payments", "payouts"} {
+	for _, kind := range []string{"payments", "payouts", "refunds"} {
 		f["list."] = append(f["list."], kind, "party_"+kind, "never_"+kind)
 		f["menu."], f["note."] = append(f["menu."], kind), append(f["note."], kind)
 		f["whole."] = append(f["whole."], "go_"+kind)

@@ -1,17 +1,17 @@
 // Every call of the API by the SDK for TypeScript. The reference shows the parts
 // between the marks; TestEveryCallOfThePagesRuns runs the program.
-import { Money, Till, newSecret } from "till-sdk";
+import { Links, Money, Till, newSecret } from "till-sdk";
 
 const { TILL_BASE_URL, TILL_API_KEY, SHOP_URL: shop } = process.env;
 const till = new Till({ baseUrl: TILL_BASE_URL, apiKey: () => TILL_API_KEY });
-const order = { key: crypto.randomUUID(), payout: crypto.randomUUID() };
+const order = { key: crypto.randomUUID(), payout: crypto.randomUUID(), refund: crypto.randomUUID(), checkout: crypto.randomUUID(), link: crypto.randomUUID() };
 const soon = () => new Promise((done) => setTimeout(done, 200));
 let secret;
 
 // call: createPayment
 let payment = await till.payments.create({
   method: "mtn_momo", country: "CG", amount: Money.minor("5000", "XAF"),
-  customer: { phone: "242061234567" }, reference: "ORDER-1042",
+  customer: { phone: "242061230035" }, reference: "ORDER-1042",
   idempotency_key: order.key, // drawn and stored with the order before this call
 });
 // end
@@ -36,12 +36,80 @@ const history = await till.payments.events(payment.id);
 // call: listPaymentMethods
 const methods = await till.paymentMethods.list();
 // end
+// call: predictPaymentMethod
+const prediction = await till.paymentMethods.predict("06 123 45 67", "CG");
+// end
 // call: listWallets
 const wallets = await till.wallets.list();
 // end
 // call: listTransactions
 for await (const t of till.transactions.all({ currency: "XAF" })) {
   console.log(t.sequence, t.type, t.amount.value);
+}
+// end
+
+// call: createRefund
+let refund = await till.refunds.create({
+  payment_id: payment.id, amount: Money.minor("500", "XAF"), reason: "not_delivered",
+  idempotency_key: order.refund, // without an amount, all that is left goes back
+});
+// end
+// call: getRefund
+refund = await till.refunds.get(refund.id);
+// end
+// call: cancelRefund
+refund = await till.refunds.cancel(refund.id);
+// end
+// call: listRefunds
+for await (const r of till.refunds.all({ status: "cancelled" })) {
+  console.log(r.id, r.payment_id, r.amount.value);
+}
+// end
+// call: listPaymentRefunds
+const refunds = await till.refunds.of(payment.id);
+// end
+// call: listRefundAttempts
+const given = await till.refunds.attempts(refund.id);
+// end
+// call: listRefundEvents
+const steps = await till.refunds.events(refund.id);
+// end
+
+// call: createCheckout
+const made = await till.checkouts.create({
+  amount: Money.minor("5000", "XAF"), reference: "ORDER-1043", description: "Two loaves",
+  return_url: "https://shop.example/done?order=1043",
+  idempotency_key: order.checkout, // keep made.return_secret with the order, send the customer to made.url
+});
+// end
+// call: getCheckout
+let checkout = await till.checkouts.get(made.id);
+// end
+// call: cancelCheckout
+checkout = await till.checkouts.cancel(checkout.id);
+// end
+// call: listCheckouts
+for await (const c of till.checkouts.all({ state: "cancelled" })) {
+  console.log(c.id, c.reference, c.amount.value);
+}
+// end
+
+// call: createLink
+const links = new Links(till);
+let link = await links.create({
+  title: "School fees", open_amount: { currency: "XAF", min: "500" },
+  idempotency_key: order.link, // put link.url on a poster, or into a chat
+});
+// end
+// call: getLink
+link = await links.get(link.id);
+// end
+// call: updateLink
+link = await links.update(link.id, { active: false });
+// end
+// call: listLinks
+for await (const l of links.all({ active: "false" })) {
+  console.log(l.id, l.title, l.url);
 }
 // end
 
@@ -116,6 +184,9 @@ await till.webhooks.delete(endpoint.id);
 
 // call: createApiKey
 let key = await till.apiKeys.create({ name: "reports", scopes: ["payments:read"] });
+// end
+// call: getMe
+const me = await till.me();
 // end
 // call: listApiKeys
 const keys = await till.apiKeys.list();

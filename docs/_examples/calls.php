@@ -5,7 +5,7 @@
 
 use Till\Money;
 
-require getenv('SOURCE') . '/sdk/php/src/autoload.php';
+require __DIR__ . '/vendor/autoload.php';
 
 function draw(): string // a shop draws one per order and stores it with the order
 {
@@ -17,12 +17,12 @@ function draw(): string // a shop draws one per order and stores it with the ord
 
 $shop = getenv('SHOP_URL');
 $till = new Till\Client(getenv('TILL_BASE_URL'), fn () => getenv('TILL_API_KEY'));
-$order = (object) ['key' => draw(), 'payout' => draw()];
+$order = (object) ['key' => draw(), 'payout' => draw(), 'refund' => draw(), 'checkout' => draw(), 'link' => draw()];
 
 // call: createPayment
 $payment = $till->payments->create(new Till\CreatePayment(
     method: 'mtn_momo', country: 'CG', amount: Money::minor('5000', 'XAF'),
-    customer: new Till\CreatePaymentCustomer(phone: '242061234567'), reference: 'ORDER-1042',
+    customer: new Till\CreatePaymentCustomer(phone: '242061230035'), reference: 'ORDER-1042',
     idempotency_key: $order->key, // drawn and stored with the order before this call
 ));
 // end
@@ -47,12 +47,79 @@ $history = $till->payments->events($payment->id);
 // call: listPaymentMethods
 $methods = $till->paymentMethods->list();
 // end
+// call: predictPaymentMethod
+$prediction = $till->paymentMethods->predict('06 123 45 67', 'CG');
+// end
 // call: listWallets
 $wallets = $till->wallets->list();
 // end
 // call: listTransactions
 foreach ($till->transactions->all(currency: 'XAF') as $t) {
     echo $t->sequence, ' ', $t->type, ' ', $t->amount->value, "\n";
+}
+// end
+
+// call: createRefund
+$refund = $till->refunds->create(new Till\CreateRefund(
+    payment_id: $payment->id, amount: Money::minor('500', 'XAF'), reason: 'not_delivered',
+    idempotency_key: $order->refund, // without an amount, all that is left goes back
+));
+// end
+// call: getRefund
+$refund = $till->refunds->get($refund->id);
+// end
+// call: cancelRefund
+$refund = $till->refunds->cancel($refund->id);
+// end
+// call: listRefunds
+foreach ($till->refunds->all(status: 'cancelled') as $r) {
+    echo $r->id, ' ', $r->payment_id, ' ', $r->amount->value, "\n";
+}
+// end
+// call: listPaymentRefunds
+$refunds = $till->refunds->of($payment->id);
+// end
+// call: listRefundAttempts
+$given = $till->refunds->attempts($refund->id);
+// end
+// call: listRefundEvents
+$steps = $till->refunds->events($refund->id);
+// end
+
+// call: createCheckout
+$made = $till->checkouts->create(new Till\CreateCheckout(
+    amount: Money::minor('5000', 'XAF'), reference: 'ORDER-1043', description: 'Two loaves',
+    return_url: 'https://shop.example/done?order=1043',
+    idempotency_key: $order->checkout, // keep $made->return_secret with the order, send the customer to $made->url
+));
+// end
+// call: getCheckout
+$checkout = $till->checkouts->get($made->id);
+// end
+// call: cancelCheckout
+$checkout = $till->checkouts->cancel($checkout->id);
+// end
+// call: listCheckouts
+foreach ($till->checkouts->all(state: 'cancelled') as $c) {
+    echo $c->id, ' ', $c->reference, ' ', $c->amount->value, "\n";
+}
+// end
+
+// call: createLink
+$link = $till->links->create(new Till\CreateLink(
+    title: 'School fees', open_amount: new Till\CreateLinkOpenAmount(currency: 'XAF', min: '500'),
+    idempotency_key: $order->link, // put $link->url on a poster, or into a chat
+));
+// end
+// call: getLink
+$link = $till->links->get($link->id);
+// end
+// call: updateLink
+$link = $till->links->update($link->id, new Till\UpdateLink(active: false));
+// end
+// call: listLinks
+foreach ($till->links->all(active: 'false') as $l) {
+    echo $l->id, ' ', $l->title, ' ', $l->url, "\n";
 }
 // end
 
@@ -126,6 +193,9 @@ $till->webhooks->delete($endpoint->id);
 
 // call: createApiKey
 $key = $till->apiKeys->create(new Till\CreateApiKey(name: 'reports', scopes: ['payments:read']));
+// end
+// call: getMe
+$me = $till->me();
 // end
 // call: listApiKeys
 $keys = $till->apiKeys->list();

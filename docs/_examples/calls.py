@@ -12,13 +12,13 @@ client = till.Till(os.environ["TILL_BASE_URL"], lambda: os.environ["TILL_API_KEY
 
 
 class order:  # a shop draws keys once and stores them with the order
-    key, payout = str(uuid.uuid4()), str(uuid.uuid4())
+    key, payout, refund, checkout, link = (str(uuid.uuid4()) for _ in range(5))
 
 
 # call: createPayment
 payment = client.payments.create(till.CreatePayment(
     method="mtn_momo", country="CG", amount=Money.minor("5000", "XAF"),
-    customer=till.CreatePaymentCustomer(phone="242061234567"), reference="ORDER-1042",
+    customer=till.CreatePaymentCustomer(phone="242061230035"), reference="ORDER-1042",
     idempotency_key=order.key,  # drawn and stored with the order before this call
 ))
 # end
@@ -41,12 +41,76 @@ history = client.payments.events(payment.id)
 # call: listPaymentMethods
 methods = client.payment_methods.list()
 # end
+# call: predictPaymentMethod
+prediction = client.payment_methods.predict("06 123 45 67", "CG")
+# end
 # call: listWallets
 wallets = client.wallets.list()
 # end
 # call: listTransactions
 for t in client.transactions.all(currency="XAF"):
     print(t.sequence, t.type, t.amount.value)
+# end
+
+# call: createRefund
+refund = client.refunds.create(till.CreateRefund(
+    payment_id=payment.id, amount=Money.minor("500", "XAF"), reason="not_delivered",
+    idempotency_key=order.refund,  # without an amount, all that is left goes back
+))
+# end
+# call: getRefund
+refund = client.refunds.get(refund.id)
+# end
+# call: cancelRefund
+refund = client.refunds.cancel(refund.id)
+# end
+# call: listRefunds
+for r in client.refunds.all(status="cancelled"):
+    print(r.id, r.payment_id, r.amount.value)
+# end
+# call: listPaymentRefunds
+refunds = client.refunds.of(payment.id)
+# end
+# call: listRefundAttempts
+given = client.refunds.attempts(refund.id)
+# end
+# call: listRefundEvents
+steps = client.refunds.events(refund.id)
+# end
+
+# call: createCheckout
+made = client.checkouts.create(till.CreateCheckout(
+    amount=Money.minor("5000", "XAF"), reference="ORDER-1043", description="Two loaves",
+    return_url="https://shop.example/done?order=1043",
+    idempotency_key=order.checkout,  # keep made.return_secret with the order, send the customer to made.url
+))
+# end
+# call: getCheckout
+checkout = client.checkouts.get(made.id)
+# end
+# call: cancelCheckout
+checkout = client.checkouts.cancel(checkout.id)
+# end
+# call: listCheckouts
+for c in client.checkouts.all(state="cancelled"):
+    print(c.id, c.reference, c.amount.value)
+# end
+
+# call: createLink
+link = client.links.create(till.CreateLink(
+    title="School fees", open_amount=till.CreateLinkOpenAmount(currency="XAF", min="500"),
+    idempotency_key=order.link,  # put link.url on a poster, or into a chat
+))
+# end
+# call: getLink
+link = client.links.get(link.id)
+# end
+# call: updateLink
+link = client.links.update(link.id, till.UpdateLink(active=False))
+# end
+# call: listLinks
+for l in client.links.all(active="false"):
+    print(l.id, l.title, l.url)
 # end
 
 # call: createPayout
@@ -118,6 +182,9 @@ client.webhooks.delete(endpoint.id)
 
 # call: createApiKey
 key = client.api_keys.create(till.CreateApiKey(name="reports", scopes=["payments:read"]))
+# end
+# call: getMe
+me = client.me()
 # end
 # call: listApiKeys
 keys = client.api_keys.list()

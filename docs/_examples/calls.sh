@@ -5,14 +5,14 @@ set -euo pipefail
 BASE=$TILL_BASE_URL KEY=$TILL_API_KEY SHOP=$SHOP_URL
 draw() { cat /proc/sys/kernel/random/uuid; } # a shop draws one per order and stores it with the order
 curl() { command curl -sS --fail-with-body "$@"; }
-first() { grep -o '"id":"[^"]*"' <<<"$ANSWER" | head -1 | cut -d'"' -f4; } # the first id of the answer
-ORDER_KEY=$(draw) PAYOUT_KEY=$(draw)
+first() { [[ $ANSWER =~ '"id":"'([^'"']*) ]]; echo "${BASH_REMATCH[1]}"; } # the first id of the answer
+ORDER_KEY=$(draw) PAYOUT_KEY=$(draw) REFUND_KEY=$(draw) CHECKOUT_KEY=$(draw) LINK_KEY=$(draw)
 
 ANSWER=$(
 # call: createPayment
 curl -s $BASE/payments -H "X-Api-Key: $KEY" -H 'Content-Type: application/json' -d '{
   "method": "mtn_momo", "country": "CG", "amount": {"value": "5000", "currency": "XAF"},
-  "customer": {"phone": "242061234567"}, "reference": "ORDER-1042",
+  "customer": {"phone": "242061230035"}, "reference": "ORDER-1042",
   "idempotency_key": "'$ORDER_KEY'"}'
 # end
 )
@@ -39,11 +39,85 @@ curl -s $BASE/payments/$PAYMENT/events -H "X-Api-Key: $KEY"
 # call: listPaymentMethods
 curl -s $BASE/payment-methods -H "X-Api-Key: $KEY"
 # end
+# call: predictPaymentMethod
+curl -s $BASE/payment-methods/predict -H "X-Api-Key: $KEY" -H 'Content-Type: application/json' -d '{
+  "phone": "06 123 45 67", "country": "CG"}'
+# end
 # call: listWallets
 curl -s $BASE/wallets -H "X-Api-Key: $KEY"
 # end
 # call: listTransactions
 curl -s "$BASE/transactions?currency=XAF&limit=200" -H "X-Api-Key: $KEY"
+# end
+} >/dev/null
+
+ANSWER=$(
+# call: createRefund
+curl -s $BASE/refunds -H "X-Api-Key: $KEY" -H 'Content-Type: application/json' -d '{
+  "payment_id": "'$PAYMENT'", "amount": {"value": "500", "currency": "XAF"}, "reason": "not_delivered",
+  "idempotency_key": "'$REFUND_KEY'"}'
+# end
+)
+REFUND=$(first)
+{
+# call: getRefund
+curl -s $BASE/refunds/$REFUND -H "X-Api-Key: $KEY"
+# end
+# call: cancelRefund
+curl -s -X POST $BASE/refunds/$REFUND/cancel -H "X-Api-Key: $KEY"
+# end
+# call: listRefunds
+curl -s "$BASE/refunds?status=cancelled&limit=200" -H "X-Api-Key: $KEY"
+# end
+# call: listPaymentRefunds
+curl -s $BASE/payments/$PAYMENT/refunds -H "X-Api-Key: $KEY"
+# end
+# call: listRefundAttempts
+curl -s $BASE/refunds/$REFUND/attempts -H "X-Api-Key: $KEY"
+# end
+# call: listRefundEvents
+curl -s $BASE/refunds/$REFUND/events -H "X-Api-Key: $KEY"
+# end
+} >/dev/null
+
+ANSWER=$(
+# call: createCheckout
+curl -s $BASE/checkouts -H "X-Api-Key: $KEY" -H 'Content-Type: application/json' -d '{
+  "amount": {"value": "5000", "currency": "XAF"}, "reference": "ORDER-1043", "description": "Two loaves",
+  "return_url": "https://shop.example/done?order=1043",
+  "idempotency_key": "'$CHECKOUT_KEY'"}'
+# end
+)
+CHECKOUT=$(first)
+{
+# call: getCheckout
+curl -s $BASE/checkouts/$CHECKOUT -H "X-Api-Key: $KEY"
+# end
+# call: cancelCheckout
+curl -s -X POST $BASE/checkouts/$CHECKOUT/cancel -H "X-Api-Key: $KEY"
+# end
+# call: listCheckouts
+curl -s "$BASE/checkouts?state=cancelled&limit=200" -H "X-Api-Key: $KEY"
+# end
+} >/dev/null
+
+ANSWER=$(
+# call: createLink
+curl -s $BASE/links -H "X-Api-Key: $KEY" -H 'Content-Type: application/json' -d '{
+  "title": "School fees", "open_amount": {"currency": "XAF", "min": "500"},
+  "idempotency_key": "'$LINK_KEY'"}'
+# end
+)
+LINK=$(first)
+{
+# call: getLink
+curl -s $BASE/links/$LINK -H "X-Api-Key: $KEY"
+# end
+# call: updateLink
+curl -s -X PATCH $BASE/links/$LINK -H "X-Api-Key: $KEY" -H 'Content-Type: application/json' -d '{"active": false}'
+# end
+# call: listLinks
+curl -s "$BASE/links?active=false&limit=200" -H "X-Api-Key: $KEY"
 # end
 } >/dev/null
 
@@ -137,6 +211,9 @@ curl -s $BASE/api-keys -H "X-Api-Key: $KEY" -H 'Content-Type: application/json' 
 # end
 )
 KEY_ID=$(first)
+# call: getMe
+curl -s $BASE/me -H "X-Api-Key: $KEY"
+# end
 # call: listApiKeys
 curl -s $BASE/api-keys -H "X-Api-Key: $KEY"
 # end

@@ -7,5 +7,5 @@ const till = new Till({ baseUrl: TILL_BASE_URL, apiKey: () => TILL_API_KEY });
 const store = await fileStore("till-store"); // with a database: pgStore(pool)
 const teller = new Teller(till, store, (change) => {
   if (change.paid) console.log("ship:", change.payment.reference); // once, inside the transaction that remembers it
-});
+}, { foreign: true }); // of payments too that were made without this store
 http.createServer(nodeWebhook(teller, TILL_WEBHOOK_SECRET)).listen(Number(PORT), "127.0.0.1"); // signature, age, duplicates, order

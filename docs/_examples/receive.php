@@ -1,6 +1,6 @@
 <?php // webhook.php: the web server runs it for each request
 
-require getenv('SOURCE') . '/sdk/php/src/autoload.php';
+require __DIR__ . '/vendor/autoload.php';
 
 $pdo = new PDO('sqlite:' . __DIR__ . '/shop.db', options: [PDO::ATTR_TIMEOUT => 10]);
 $store = new Till\Store\PdoStore($pdo);
@@ -10,5 +10,5 @@ $teller = new Till\Teller($till, $store, function (Till\Change $c, PDO $db): voi
     if ($c->paid()) { // once, inside the transaction that remembers it
         file_put_contents('php://stderr', "ship: {$c->payment->reference}\n");
     }
-});
+}, foreign: true); // of payments too that were made without this store
 $teller->receive(getenv('TILL_WEBHOOK_SECRET'), Till\Request::fromGlobals())->emit(); // signature, age, duplicates, order

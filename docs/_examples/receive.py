@@ -11,7 +11,7 @@ def on_change(change, db):
 
 
 client = till.Till(os.environ["TILL_BASE_URL"], lambda: os.environ["TILL_API_KEY"])
-teller = till.Teller(client, till.DbStore(lambda: sqlite3.connect("shop.db", timeout=10)), on_change)
+teller = till.Teller(client, till.DbStore(lambda: sqlite3.connect("shop.db", timeout=10)), on_change, foreign=True)  # of payments too that were made without this store
 teller.store.install()
 
 

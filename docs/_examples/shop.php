@@ -1,6 +1,6 @@
 <?php
 
-require getenv('SOURCE') . '/sdk/php/src/autoload.php';
+require __DIR__ . '/vendor/autoload.php';
 
 $pdo = new PDO('sqlite:shop.db');
 $pdo->exec('CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, state TEXT)');

@@ -206,8 +206,8 @@ func (d *DB) runOnce(ctx context.Context, a Access, f func(tx *Tx) error) error 
 		tx.deferred.Clock(nil)
 	}
 	err = f(tx)
-	if err == nil {
-		err = tx.err
+	if tx.err != nil {
+		err = tx.err // whatever f says, it has read no clock
 	}
 	if err == nil && a == Write {
 		err = tx.commit(ctx)

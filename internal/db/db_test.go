@@ -186,6 +186,22 @@ func TestAClockThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// What f decides by a clock that was never read says nothing.
+func TestAnErrorBesideAClockThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	f := &fake{fail: map[string][]error{"send": {ErrUnavailable}}}
+	refused := errors.New("it lies in the future")
+	err := New(f, 1, nil).Update(t.Context(), Foreground, func(tx *Tx) error {
+		if tx.Now() < 1 {
+			return refused
+		}
+		return nil
+	})
+	if !errors.Is(err, ErrUnavailable) || errors.Is(err, refused) {
+		t.Errorf("the transaction ended with %v", err)
+	}
+}
+
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	dead := fmt.Errorf("%w: cut", ErrNotStarted)

@@ -105,10 +105,10 @@ func (b *Batch) Query(sql *SQL, rows [][]any, scan func(i int, r Row) error) {
 	b.Add(Statement{SQL: sql, Rows: rows, Scan: scan})
 }
 
-// ExecReport writes, and reports which rows of arguments changed one row. If the
+// execReport writes, and reports which rows of arguments changed one row. If the
 // statement takes arrays, it returns their numbers; an INSERT returns ids, and
 // an id is the second argument.
-func (b *Batch) ExecReport(sql *SQL, rows [][]any, changed *[]bool) {
+func (b *Batch) execReport(sql *SQL, rows [][]any, changed *[]bool) {
 	*changed = make([]bool, len(rows))
 	b.Add(Statement{SQL: sql, Rows: rows, Changed: *changed})
 }

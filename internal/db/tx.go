@@ -160,7 +160,7 @@ func (tx *Tx) Exec(ctx context.Context, sql *SQL, args ...any) (n int64, err err
 // changed a row.
 func (tx *Tx) ExecReport(ctx context.Context, sql *SQL, rows [][]any) (changed []bool, err error) {
 	var b Batch
-	b.ExecReport(sql, rows, &changed)
+	b.execReport(sql, rows, &changed)
 	return changed, tx.Send(ctx, &b)
 }
 

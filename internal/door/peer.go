@@ -64,11 +64,11 @@ func Network(a netip.Addr) netip.Prefix {
 // Local reports whether a request comes from this machine, under a name of this machine,
 // which no page of another site can take.
 func Local(r *http.Request) bool {
-	return remote(r).IsLoopback() && LoopbackHost(r.Host)
+	return remote(r).IsLoopback() && loopbackHost(r.Host)
 }
 
-// LoopbackHost reports whether a Host header names this machine.
-func LoopbackHost(hostport string) bool {
+// loopbackHost reports whether a Host header names this machine.
+func loopbackHost(hostport string) bool {
 	host := (&url.URL{Host: hostport}).Hostname()
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.Unmap().IsLoopback()

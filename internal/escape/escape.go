@@ -36,7 +36,7 @@ func appendRune(b []byte, r rune) []byte {
 		return append(b, `\t`...)
 	case r == '\r':
 		return append(b, `\r`...)
-	case IsVisible(r):
+	case isVisible(r):
 		return utf8.AppendRune(b, r)
 	case r > 0xffff:
 		high, low := utf16.EncodeRune(r)
@@ -45,9 +45,9 @@ func appendRune(b []byte, r rune) []byte {
 	return fmt.Appendf(b, `\u%04x`, r)
 }
 
-// IsVisible reports whether a character is visible as itself: a letter, mark, number, sign
+// isVisible reports whether a character is visible as itself: a letter, mark, number, sign
 // or space that readers do not ignore.
-func IsVisible(r rune) bool {
+func isVisible(r rune) bool {
 	return r != utf8.RuneError && unicode.IsGraphic(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 

@@ -78,7 +78,7 @@ func FuzzJSONStaysWhatItWas(f *testing.F) {
 			t.Errorf("%q is %q, %v", text, back, err)
 		}
 		for _, r := range strings.TrimSuffix(out.String(), "\n") {
-			if !IsVisible(r) || unicode.Is(unicode.Cf, r) || unicode.IsControl(r) {
+			if !isVisible(r) || unicode.Is(unicode.Cf, r) || unicode.IsControl(r) {
 				t.Errorf("%q has %q in it", out.String(), r)
 			}
 		}

@@ -31,7 +31,7 @@ func Canonical(dst []byte, v jsontext.Value) ([]byte, error) {
 		return append(dst, 'n'), nil
 	}
 	// Depth first: each level reads its members twice, so depth costs time.
-	if Depth(v) > MaxDepth {
+	if Depth(v) > maxDepth {
 		return dst, &Error{Detail: detailDepth}
 	}
 	if !v.IsValid() {

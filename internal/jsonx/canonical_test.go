@@ -67,7 +67,7 @@ func TestCanonicalTellsApart(t *testing.T) {
 
 func TestCanonicalRefuses(t *testing.T) {
 	t.Parallel()
-	for _, in := range []string{" ", "{", "]", "1 2", "01", `"a`, `{"a":1,"a":1}`, "\"\xff\"", nested(MaxDepth + 1), strings.Repeat("[", 1e6)} {
+	for _, in := range []string{" ", "{", "]", "1 2", "01", `"a`, `{"a":1,"a":1}`, "\"\xff\"", nested(maxDepth + 1), strings.Repeat("[", 1e6)} {
 		if got, err := Canonical([]byte("kept"), jsontext.Value(in)); err == nil || string(got) != "kept" {
 			t.Errorf("Canonical(%.20q) returned %q, %v", in, got, err)
 		}

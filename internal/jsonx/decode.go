@@ -13,9 +13,9 @@ import (
 // reader of the body must stop there, before the memory is spent.
 const MaxBody = 64 << 10
 
-// MaxDepth is how deep objects and arrays may nest; the outermost object is
+// maxDepth is how deep objects and arrays may nest; the outermost object is
 // depth 1.
-const MaxDepth = 8
+const maxDepth = 8
 
 // Decode reads data, which must be exactly one JSON object, into v, a pointer
 // to a struct or map. Null leaves a pointer nil, as if the member were absent; a
@@ -29,7 +29,7 @@ func Decode(data []byte, v any) error {
 		return locate(data)
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		return explain(data, err)
+		return mistakes(data, v, explain(data, err))
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func scan(data []byte) bool {
 			}
 			i = end - 1
 		case '{', '[':
-			if depth++; depth > MaxDepth {
+			if depth++; depth > maxDepth {
 				return false
 			}
 		case '}', ']':
@@ -117,7 +117,7 @@ func locate(data []byte) *Error {
 		}
 		switch tok.Kind() {
 		case '{', '[':
-			if d.StackDepth() > MaxDepth {
+			if d.StackDepth() > maxDepth {
 				return newError(d.StackPointer(), detailDepth)
 			}
 		case '"':
@@ -135,7 +135,7 @@ func explain(data []byte, err error) *Error {
 	var semantic *json.SemanticError
 	switch {
 	case errors.As(err, &syntactic):
-		return newError(syntactic.JSONPointer, syntaxDetail(data, syntactic))
+		return syntaxError(data, syntactic)
 	case errors.As(err, &semantic):
 		return newError(semantic.JSONPointer, typeDetail(semantic))
 	}

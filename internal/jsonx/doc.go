@@ -10,7 +10,8 @@
 //     duplicate names, no lone surrogates, no NUL in any form, nothing after it,
 //     and at most MaxDepth levels deep.
 //   - Names match exactly. Unknown members are ignored, but they obey the same
-//     rules, so a body means the same to a release that knows them.
+//     rules, so a body means the same to a release that knows them. DecodeKnown
+//     says which they are.
 //   - An error says where and why, and never repeats a value: bodies hold phone
 //     numbers, and errors are logged.
 //

@@ -2,7 +2,6 @@ package jsonx
 
 import (
 	"bytes"
-	"encoding"
 	"errors"
 	"fmt"
 	"io"
@@ -19,16 +18,27 @@ import (
 // Error says where a document breaks the rules, and which one. It holds no
 // value of the document.
 type Error struct {
-	Pointer string // a plain JSON pointer, "/amount/value"; "" is the whole document
-	Detail  string // one short sentence
+	Pointer string   // a plain JSON pointer, "/amount/value"; "" is the whole document
+	Detail  string   // one short sentence
+	Line    int      // where the text is not JSON, from 1; 0 if it is
+	Column  int      // in characters, from 1
+	Others  []*Error // further values of the wrong type
 }
 
-// Error returns the pointer and the detail in one line.
+// Error returns the pointer and the sentence in one line.
 func (e *Error) Error() string {
 	if e.Pointer == "" {
+		return e.Sentence()
+	}
+	return e.Pointer + ": " + e.Sentence()
+}
+
+// Sentence returns the detail, and the place in a text that is not JSON.
+func (e *Error) Sentence() string {
+	if e.Line == 0 {
 		return e.Detail
 	}
-	return e.Pointer + ": " + e.Detail
+	return fmt.Sprintf("%s Line %d, column %d.", e.Detail, e.Line, e.Column)
 }
 
 // The details. They are fixed texts so that no part of the input can enter.
@@ -47,7 +57,16 @@ const (
 	detailRange     = "The number is out of range or of the wrong form."
 )
 
-var detailDepth = fmt.Sprintf("The value is nested too deep; at most %d levels are read.", MaxDepth)
+var detailDepth = fmt.Sprintf("The value is nested too deep; at most %d levels are read.", maxDepth)
+
+// syntaxError returns the error of text that is not JSON.
+func syntaxError(data []byte, err *jsontext.SyntacticError) *Error {
+	before := data[:min(max(err.ByteOffset, 0), int64(len(data)))]
+	e := newError(err.JSONPointer, syntaxDetail(data, err))
+	e.Line = 1 + bytes.Count(before, []byte("\n"))
+	e.Column = 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+	return e
+}
 
 // syntaxDetail chooses the sentence for text that is not JSON.
 func syntaxDetail(data []byte, err *jsontext.SyntacticError) string {
@@ -81,8 +100,6 @@ func startsSurrogate(b []byte) bool {
 	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
 	return err == nil && 0xd800 <= n && n <= 0xdfff
 }
-
-var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 
 // typeDetail chooses the sentence for JSON of the wrong type.
 func typeDetail(err *json.SemanticError) string {

@@ -71,12 +71,12 @@ func FuzzDecode(f *testing.F) {
 		ok, depth := judge(data)
 		if anyErr != nil {
 			var e *Error
-			if errors.As(anyErr, &e) && e.Detail == detailDepth && ok && depth <= MaxDepth {
+			if errors.As(anyErr, &e) && e.Detail == detailDepth && ok && depth <= maxDepth {
 				t.Fatalf("refused as too deep at depth %d", depth)
 			}
 			return
 		}
-		if !ok || depth > MaxDepth {
+		if !ok || depth > maxDepth {
 			t.Fatalf("accepted, but encoding/json finds ok=%t depth=%d", ok, depth)
 		}
 		if got := Depth(data); got != depth {

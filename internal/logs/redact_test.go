@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"till/internal/logs"
-	"till/store"
+	"till/store/admin"
 )
 
 // What must never be read in a log (I13).
@@ -111,7 +111,7 @@ func TestANamedTextIsLoggedAsText(t *testing.T) {
 	t.Parallel()
 	for asJSON, want := range map[bool]string{false: " from=passing to=\"not passing\"\n", true: `"from":"passing","to":"not passing"}` + "\n"} {
 		var b bytes.Buffer
-		logs.New(&b, asJSON, slog.LevelInfo).Info("changed", "from", store.BreakerState("passing"), "to", store.BreakerState("not passing"))
+		logs.New(&b, asJSON, slog.LevelInfo).Info("changed", "from", admin.BreakerState("passing"), "to", admin.BreakerState("not passing"))
 		if !strings.HasSuffix(b.String(), want) {
 			t.Errorf("the log is %q, want %q at its end", b.String(), want)
 		}

@@ -29,6 +29,10 @@ type Body struct {
 	Reference      *string  `json:"reference"`
 	Description    *string  `json:"description"`
 	Metadata       Metadata `json:"metadata"`
+
+	// Unknown are mistakes of members that nobody knows. They reject only what is new: an
+	// earlier release may have taken the body.
+	Unknown []till.FieldError `json:"-"`
 }
 
 // Amount is the amount member of a body.
@@ -68,6 +72,8 @@ type Parsed struct {
 	Method   string
 	Country  string
 	Phone    string // the payer's or recipient's; set by the caller
+
+	unknown []till.FieldError
 }
 
 // badCountry stands for a country that was rejected already.
@@ -79,7 +85,7 @@ const badCountry = "?"
 // between checks the members in the middle, so that mistakes are listed in the order of the
 // members.
 func (b *Body) Check(c *Validator, between func(o *Parsed)) *Parsed {
-	o := &Parsed{}
+	o := &Parsed{unknown: b.Unknown}
 	o.Method = c.Text("/method", b.Method, maxMethod, true)
 	if len(c.Fields) > 0 {
 		o.Method = "" // rejected already: it need not be enabled
@@ -92,6 +98,21 @@ func (b *Body) Check(c *Validator, between func(o *Parsed)) *Parsed {
 			o.Country = badCountry
 		}
 	}
+	between(o)
+	c.Text("/reference", b.Reference, maxReference, false)
+	c.Text("/description", b.Description, maxDescription, false)
+	b.checkMetadata(c)
+	return o
+}
+
+// CheckRefund is Check for a refund, whose market and party are its payment's. Without an
+// amount, all that is left of the payment goes back.
+func (b *Body) CheckRefund(c *Validator, between func(o *Parsed)) *Parsed {
+	o := &Parsed{}
+	if b.Amount != nil {
+		o.checkAmount(c, b.Amount)
+	}
+	o.checkKey(c, b.IdempotencyKey)
 	between(o)
 	c.Text("/reference", b.Reference, maxReference, false)
 	c.Text("/description", b.Description, maxDescription, false)

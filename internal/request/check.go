@@ -19,8 +19,8 @@ func (c *Validator) Add(pointer string, code till.Code, detail string) {
 	c.Fields = append(c.Fields, till.FieldError{Pointer: pointer, Code: code, Detail: detail})
 }
 
-// Has reports whether a member has a mistake already.
-func (c *Validator) Has(pointer string) bool {
+// has reports whether a member has a mistake already.
+func (c *Validator) has(pointer string) bool {
 	return slices.ContainsFunc(c.Fields, func(f till.FieldError) bool { return f.Pointer == pointer })
 }
 

@@ -84,3 +84,28 @@ func appendMember(b []byte, name string, value jsontext.Value) []byte {
 	b = jsonx.AppendString(b, name)
 	return append(append(b, ':'), value...)
 }
+
+// MemberText returns a member of a stored document that is a text, "" if there is none.
+func MemberText(document []byte, name string) string {
+	if !bytes.Contains(document, []byte(`"`+name+`"`)) {
+		return ""
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(bytes.Join([][]byte{[]byte("{"), document, []byte("}")}, nil)))
+	if _, err := d.ReadToken(); err != nil {
+		return ""
+	}
+	for d.PeekKind() == '"' {
+		found, value, err := readMember(d)
+		if err != nil {
+			return ""
+		}
+		if found == name && value.Kind() == '"' {
+			text, err := jsontext.AppendUnquote(nil, value)
+			if err != nil {
+				return ""
+			}
+			return string(text)
+		}
+	}
+	return ""
+}

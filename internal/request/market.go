@@ -1,11 +1,13 @@
 package request
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"till"
+	"till/internal/nearest"
 )
 
 // Party is who pays or is paid, as far as the catalogue judges them.
@@ -38,9 +40,9 @@ func (cat *Market) somewhere(m *till.Method, country string) bool {
 	})
 }
 
-// unknown says that a method is not one of those that the client can have, and
-// which are.
-func (cat *Market) unknown() string {
+// unknown says that a method is not one of those that the client can have, which are,
+// and which was probably meant.
+func (cat *Market) unknown(word string) string {
 	var codes []string
 	for _, m := range till.Methods() {
 		if cat.Enabled(m.Code) && cat.somewhere(m, "") {
@@ -50,7 +52,18 @@ func (cat *Market) unknown() string {
 	if len(codes) == 0 {
 		return "is not one of the methods enabled for you, and none is; see GET /payment-methods"
 	}
-	return "is not one of the methods enabled for you: " + strings.Join(codes, ", ") + "; see GET /payment-methods"
+	return "is not one of the methods enabled for you: " + strings.Join(codes, ", ") + cmp.Or(nearest.Hint(word, codes), "; see GET /payment-methods")
+}
+
+// notServed says that a country is not one of those that a method serves, and which are.
+func (cat *Market) notServed(m *till.Method) string {
+	var served []string
+	for _, code := range m.Countries() {
+		if cat.somewhere(m, code) {
+			served = append(served, code)
+		}
+	}
+	return "is not a country that the method serves: " + strings.Join(served, ", ")
 }
 
 // CheckMarket applies the rules that can change from one day to the next:
@@ -59,9 +72,10 @@ func (cat *Market) unknown() string {
 // was looked up. What no route leads to is refused as if it did not exist:
 // nothing would change by waiting.
 func (o *Parsed) CheckMarket(c *Validator, cat Market, who Party) {
+	defer func() { c.Fields = append(c.Fields, o.unknown...) }()
 	m, known := till.MethodOf(o.Method)
 	if o.Method != "" && (!known || !cat.Enabled(o.Method) || !cat.leads(m, "")) {
-		c.Add("/method", till.FieldUnknownMethod, cat.unknown())
+		c.Add("/method", till.FieldUnknownMethod, cat.unknown(o.Method))
 		known = false
 	}
 	at := who.At + "/phone"
@@ -89,7 +103,7 @@ func (o *Parsed) CheckMarket(c *Validator, cat Market, who Party) {
 		if !ok {
 			c.Add(at, till.FieldInvalidPhone, hint)
 		}
-	} else if !digits(o.Phone) && !c.Has(at) {
+	} else if !digits(o.Phone) && !c.has(at) {
 		c.Add(at, till.FieldInvalidPhone, "must be digits only: the calling code followed by the national number, for example 242061234567")
 	}
 }
@@ -120,7 +134,7 @@ func (o *Parsed) checkCountry(c *Validator, m *till.Method, cat *Market, phone s
 	case o.Country == badCountry:
 		return nil // already refused
 	case !m.Serves(o.Country) || !cat.leads(m, o.Country):
-		c.Add("/country", till.FieldCountryNotSupported, "is not a country that the method serves")
+		c.Add("/country", till.FieldCountryNotSupported, cat.notServed(m))
 		k, _ := till.CountryOf(o.Country)
 		return k
 	}
@@ -129,19 +143,26 @@ func (o *Parsed) checkCountry(c *Validator, m *till.Method, cat *Market, phone s
 }
 
 func (o *Parsed) checkCurrencyAndAmount(c *Validator, m *till.Method, cat *Market, country *till.Country) {
-	if !letters(o.Currency, 3) || c.Has("/country") {
+	if !letters(o.Currency, 3) || c.has("/country") {
 		return
 	}
 	k, ok := m.Market(country.Code, o.Currency)
 	ok = ok && (cat.Routed || cat.Leads(m.Code, k.Country, k.Currency))
-	switch {
-	case !ok:
+	if !ok {
 		c.Add("/amount/currency", till.FieldCurrencyNotSupported, "is not a currency that the method serves in this country")
-	case o.Amount == 0:
-	case o.Amount < k.Min || o.Amount > k.Max:
+		return
+	}
+	CheckBounds(c, k, o.Amount)
+}
+
+// CheckBounds applies the bounds of a market to an amount. Zero was refused before.
+func CheckBounds(c *Validator, k *till.Market, amount int64) {
+	switch {
+	case amount == 0:
+	case amount < k.Min || amount > k.Max:
 		c.Add("/amount/value", till.FieldAmountOutOfBounds,
 			"must be between "+strconv.FormatInt(k.Min, 10)+" and "+strconv.FormatInt(k.Max, 10)+" minor units")
-	case o.Amount%k.Step != 0:
+	case amount%k.Step != 0:
 		c.Add("/amount/value", till.FieldNotRepresentable,
 			"must be a multiple of "+strconv.FormatInt(k.Step, 10)+" minor units, the smallest step that the operator moves")
 	}

@@ -145,15 +145,15 @@ func threshold(ratio float64) uint64 {
 	return random - uint64(ratio*random)
 }
 
-// Sampled reports whether the ratio chooses a subject. All instances with the same ratio
+// sampled reports whether the ratio chooses a subject. All instances with the same ratio
 // agree.
-func (t *Tracer) Sampled(subject till.ID) bool {
+func (t *Tracer) sampled(subject till.ID) bool {
 	return t != nil && binary.BigEndian.Uint64(subject[8:])&(random-1) >= t.threshold
 }
 
 // Wants reports whether spans of a subject are sent: it is sampled, or it had trouble.
 func (t *Tracer) Wants(subject till.ID) bool {
-	return t.Sampled(subject) || t != nil && t.following.Load() && t.follows(subject)
+	return t.sampled(subject) || t != nil && t.following.Load() && t.follows(subject)
 }
 
 func (t *Tracer) follows(subject till.ID) bool {
@@ -169,7 +169,7 @@ func (t *Tracer) follows(subject till.ID) bool {
 // Follow notes that a subject had trouble: all its further spans are sent. The memory is
 // bounded, so after very much trouble the oldest is forgotten.
 func (t *Tracer) Follow(subject till.ID) {
-	if t == nil || t.Sampled(subject) {
+	if t == nil || t.sampled(subject) {
 		return
 	}
 	t.following.Store(true)

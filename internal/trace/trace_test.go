@@ -25,10 +25,10 @@ func TestSamplingIsAFunctionOfTheID(t *testing.T) {
 	chosen := 0
 	for i := range n {
 		id := till.NewID(till.Time(i))
-		if one.Sampled(id) != other.Sampled(id) {
+		if one.sampled(id) != other.sampled(id) {
 			t.Fatalf("two instances disagree about %s", id)
 		}
-		if one.Sampled(id) {
+		if one.sampled(id) {
 			chosen++
 		}
 	}
@@ -50,7 +50,7 @@ func TestSamplingIsAFunctionOfTheID(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := New(Config{Endpoint: "http://127.0.0.1:1", Ratio: c.ratio}).Sampled(id); got != c.want {
+		if got := New(Config{Endpoint: "http://127.0.0.1:1", Ratio: c.ratio}).sampled(id); got != c.want {
 			t.Errorf("%s at %v: %v", c.id, c.ratio, got)
 		}
 	}
@@ -342,7 +342,7 @@ func TestNoAllocations(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, func() { observe(tr, id) }); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
-		if tr == nil && (tr.Wants(id) || tr.Sampled(id) || tr.Accept([]string{"x"}, time.Time{}).Asks()) {
+		if tr == nil && (tr.Wants(id) || tr.sampled(id) || tr.Accept([]string{"x"}, time.Time{}).Asks()) {
 			t.Error("a nil tracer wants something")
 		}
 	}

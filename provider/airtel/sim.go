@@ -46,6 +46,8 @@ type SimConfig struct {
 	Path string
 	// Now is its clock; nil means the machine's.
 	Now func() time.Time
+	// Dial replaces the dialer of callbacks, for a network in memory; nil means the system's.
+	Dial simulator.Dial
 }
 
 // The credentials of a simulator without others.
@@ -108,7 +110,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 		return nil, err
 	}
 	s := &Simulator{c: c, book: book, injector: simulator.NewFaultInjector(c.Faults), key: key, tokens: map[string]time.Time{}}
-	s.callbacks = simulator.NewCallbackSender(s.injector)
+	s.callbacks = simulator.NewCallbackSender(s.injector, c.Dial)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /auth/oauth2/token", s.token)
 	mux.HandleFunc("GET /v1/rsa/encryption-keys", s.authenticated(s.encryptionKeys))

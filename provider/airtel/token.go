@@ -31,7 +31,7 @@ type application struct {
 
 func newApplication(c Config, d provider.Deps) *application {
 	s := &application{base: strings.TrimRight(c.BaseURL, "/"), id: c.ClientID, secret: c.ClientSecret,
-		client: wire.NewClient(d.Conns), answerLog: wire.NewAnswerLog(d),
+		client: wire.ClientOf(d), answerLog: wire.NewAnswerLog(d),
 		countryHeader: []string{c.Country}, currencyHeader: []string{c.Currency}, signMessages: c.SignMessages, now: d.Now, keyLock: make(chan struct{}, 1)}
 	s.access = wire.Access{Tokens: d.Tokens, Name: "token", Fetch: s.fetchToken}
 	return s

@@ -55,7 +55,7 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 	if d.Tokens == nil {
 		return nil, errors.New("mpesa: no token store is given")
 	}
-	o := &Operator{c: c, base: strings.TrimRight(c.BaseURL, "/"), client: wire.NewClient(d.Conns), now: d.Now,
+	o := &Operator{c: c, base: strings.TrimRight(c.BaseURL, "/"), client: wire.ClientOf(d), now: d.Now,
 		answerLog: wire.NewAnswerLog(d), callbackURL: c.CallbackURL}
 	if o.now == nil {
 		o.now = time.Now

@@ -40,6 +40,8 @@ type SimConfig struct {
 	// real one refuses that for two minutes.
 	Repeats bool
 	Faults  simulator.Faults
+	// Dial replaces the dialer of callbacks, for a network in memory; nil means the system's.
+	Dial simulator.Dial
 }
 
 // SimSettings is [connection.mpesa] for a simulator without other settings.
@@ -108,7 +110,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if s.book, err = simulator.OpenBook(c.Path, c.Now); err != nil {
 		return nil, err
 	}
-	s.callbacks = simulator.NewCallbackSender(s.injector)
+	s.callbacks = simulator.NewCallbackSender(s.injector, c.Dial)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /oauth/v1/generate", s.generate)
 	mux.HandleFunc("POST /mpesa/stkpush/v1/processrequest", s.authenticated(s.push))

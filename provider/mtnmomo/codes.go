@@ -86,6 +86,9 @@ func (p *service) failure(r failureReason) provider.Result {
 			result.OurFault = "MTN answers " + wire.Truncate(code, maxCode) + " to a payout: look at the float, the limits and the state of the disbursement account"
 		}
 	}
+	if p.resource == refunding.resource && (code == "TRANSACTION_NOT_FOUND" || code == "RESOURCE_NOT_FOUND") {
+		result.Original, result.Retryable = provider.NotPaidThere, false
+	}
 	if m.expired && !p.payout {
 		result.Outcome = provider.Expired
 	}

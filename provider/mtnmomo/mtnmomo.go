@@ -37,13 +37,16 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 	if d.CallbackURL != "" && c.CallbackHost != "" && !onHost(d.CallbackURL, c.CallbackHost) {
 		d.Log.Warn("MTN callbacks disabled", "connection", d.Connection, "callback_host", c.CallbackHost, "reason", "callback_host is not the host of the service's address")
 	}
-	client, complaints := wire.NewClient(d.Conns), wire.NewAnswerLog(d)
+	client, complaints := wire.ClientOf(d), wire.NewAnswerLog(d)
 	o := &Operator{}
 	if c.CollectionKey != "" {
 		o.payments = newService(collection, c, d, client, complaints)
 	}
 	if c.DisbursementKey != "" {
 		o.payouts = newService(disbursement, c, d, client, complaints)
+		refunds := *o.payouts
+		refunds.serviceKind = refunding
+		o.payouts.refunds = &refunds
 	}
 	return o, nil
 }
@@ -56,10 +59,10 @@ func (o *Operator) Payments() provider.Provider { return provider.OrNil(o.paymen
 // it.
 func (o *Operator) Payouts() provider.Provider { return provider.OrNil(o.payouts) }
 
-// serviceKind is what MTN calls a product, with the one call that we use.
+// serviceKind is what MTN calls a product, with one call of it that we use.
 type serviceKind struct {
 	name     string // in paths: "collection"
-	resource string // "requesttopay" or "transfer"
+	resource string // "requesttopay", "transfer" or "refund"
 	payout   bool
 	note     string // the customer's message if there is no description
 }
@@ -67,6 +70,7 @@ type serviceKind struct {
 var (
 	collection   = serviceKind{"collection", "requesttopay", false, "Payment"}
 	disbursement = serviceKind{"disbursement", "transfer", true, "Payout"}
+	refunding    = serviceKind{"disbursement", "refund", true, "Refund"}
 )
 
 // service is one product of one account: a provider.Provider.
@@ -82,6 +86,24 @@ type service struct {
 	traits                       provider.Traits
 	fingerprint                  string
 	keyHeader, environmentHeader []string // header values that never change
+	refunds                      *service // of payouts: the product's call that gives payments back
+}
+
+var _ provider.Refunder = (*service)(nil)
+
+// of returns the service of a request that gives a payment back, and p without one.
+func (p *service) of(refund *provider.Original) *service {
+	if refund == nil || p.refunds == nil {
+		return p
+	}
+	return p.refunds
+}
+
+// CanRefund implements provider.Refunder: a payment of this country, or a part of it. That MTN
+// bounds the sum is not published, so nothing is given back so unless the configuration says it
+// (Traits.RefundsBounded).
+func (p *service) CanRefund(o provider.Original, amount till.Money) bool {
+	return p.refunds != nil && o.Holds(amount) && p.Serves(o.Method, o.Country, amount.Currency)
 }
 
 func newService(k serviceKind, c Config, d provider.Deps, client *wire.Client, complaints *wire.AnswerLog) *service {
@@ -148,8 +170,9 @@ func (p *service) header(token string) http.Header {
 	}
 }
 
-// Submit requests money from a customer, or sends it.
+// Submit requests money from a customer, sends it, or gives it back.
 func (p *service) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
+	p = p.of(r.Refund)
 	body, err := p.requestBody(r)
 	if err != nil {
 		return provider.Result{}, err
@@ -195,9 +218,12 @@ func (p *service) requestBody(r provider.Request) ([]byte, error) {
 	if p.currencyOverride != "" {
 		m.Currency = p.currencyOverride
 	}
-	if who := (&party{"MSISDN", r.Phone}); p.payout {
+	switch who := (&party{"MSISDN", r.Phone}); {
+	case r.Refund != nil: // to who paid
+		m.Original = r.Refund.Reference.String()
+	case p.payout:
 		m.Payee = who
-	} else {
+	default:
 		m.Payer = who
 	}
 	return json.Marshal(m)
@@ -216,6 +242,7 @@ func onHost(address, host string) bool {
 
 // Check reads a request's status.
 func (p *service) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
+	p = p.of(q.Refund)
 	reply, err := p.access.Call(ctx, tokenRefused, func(token string) (*wire.Reply, error) {
 		return p.client.Do(ctx, http.MethodGet, p.base+"/"+p.name+"/v1_0/"+p.resource+"/"+q.Reference.String(), p.header(token), nil)
 	})

@@ -23,7 +23,7 @@ func operation(r *http.Request) providertest.Operation {
 		return providertest.Token
 	case r.Method == http.MethodPost:
 		return providertest.Submit
-	case strings.Contains(r.URL.Path, "/requesttopay/"), strings.Contains(r.URL.Path, "/transfer/"):
+	case strings.Contains(r.URL.Path, "/requesttopay/"), strings.Contains(r.URL.Path, "/transfer/"), strings.Contains(r.URL.Path, "/refund/"):
 		return providertest.Check
 	}
 	return providertest.Other
@@ -132,63 +132,100 @@ func TestProvider(t *testing.T) {
 					providertest.LimitReached: "242063123470", providertest.Stuck: "242063123454",
 				}))
 			})
+			t.Run("refunds", func(t *testing.T) {
+				providertest.Run(t, refundHarness(sim, user, map[providertest.Story]string{
+					providertest.Approve: "242061234567", providertest.NoFunds: "242063123455", providertest.UnknownPayer: "242063123457",
+					providertest.LimitReached: "242063123470", providertest.Stuck: "242063123454",
+				}))
+			})
 		})
 	}
 }
 
 func harness(sim mtnmomo.SimConfig, change func(*mtnmomo.Config), payout bool, phones map[providertest.Story]string) func(*testing.T) providertest.Harness {
 	return func(t *testing.T) providertest.Harness {
+		return harnessOf(t, newWorld(t, sim, change), change, payout, phones)
+	}
+}
+
+func harnessOf(t *testing.T, w *world, change func(*mtnmomo.Config), payout bool, phones map[providertest.Story]string) providertest.Harness {
+	name := "payment"
+	pick := func(o *mtnmomo.Operator) provider.Provider { return o.Payments() }
+	if payout {
+		name = "payout"
+		pick = func(o *mtnmomo.Operator) provider.Provider { return o.Payouts() }
+	}
+	h := providertest.Harness{
+		Provider: pick(w.Operator),
+		Request: func(s providertest.Story) (provider.Request, bool) {
+			phone, ok := phones[s]
+			return newRequest(w.clock, phone), ok
+		},
+		Advance:       w.clock.Advance,
+		Debits:        func(ref till.ID) int { return w.sim.Book().Moved(name, ref.String()) },
+		Payout:        payout,
+		Line:          w.line,
+		StatusOutcome: statusOutcome,
+		Rejection: providertest.Answer{Status: 500,
+			Body: `{"code":"INVALID_CURRENCY","message":"Currency not supported."}`},
+		Refused:      providertest.Answer{Status: 401, Body: `{"statusCode":401,"message":"Unauthorized. Access token has expired."}`},
+		ForgetTokens: w.sim.ForgetTokens,
+		Alter: map[providertest.Story]func([]byte) []byte{
+			providertest.WrongAmount: alter("amount", "2400"), providertest.WrongCurrency: alter("currency", "XOF"),
+		},
+	}
+	for _, other := range []func(*mtnmomo.Config){
+		func(c *mtnmomo.Config) { c.BaseURL = "https://momoapi.momo.africa" },
+		func(c *mtnmomo.Config) { c.TargetEnvironment = "mtnuganda" },
+		func(c *mtnmomo.Config) {
+			c.APIUser, c.DisbursementUser, c.DisbursementSecret = "another", "another", "x"
+		},
+	} {
+		c := congo(w.line.URL())
+		if change != nil {
+			change(&c)
+		}
+		other(&c)
+		o, err := mtnmomo.New(c, w.deps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Others = append(h.Others, pick(o))
+	}
+	if payout {
+		h.Others = append(h.Others, w.Payments())
+	} else {
+		h.Others = append(h.Others, w.Payouts())
+	}
+	return h
+}
+
+// refundHarness is that of payouts for refunds that name a payment.
+func refundHarness(sim mtnmomo.SimConfig, change func(*mtnmomo.Config), phones map[providertest.Story]string) func(*testing.T) providertest.Harness {
+	return func(t *testing.T) providertest.Harness {
 		w := newWorld(t, sim, change)
-		name := "payment"
-		pick := func(o *mtnmomo.Operator) provider.Provider { return o.Payments() }
-		if payout {
-			name = "payout"
-			pick = func(o *mtnmomo.Operator) provider.Provider { return o.Payouts() }
+		h := harnessOf(t, w, change, true, phones)
+		request := h.Request
+		h.Request = func(s providertest.Story) (provider.Request, bool) {
+			r, ok := request(s)
+			r.Refund = paid(t, w.sim, r.Phone, r.Amount)
+			return r, ok
 		}
-		h := providertest.Harness{
-			Provider: pick(w.Operator),
-			Request: func(s providertest.Story) (provider.Request, bool) {
-				phone, ok := phones[s]
-				return newRequest(w.clock, phone), ok
-			},
-			Advance:       w.clock.Advance,
-			Debits:        func(ref till.ID) int { return w.sim.Book().Moved(name, ref.String()) },
-			Payout:        payout,
-			Line:          w.line,
-			StatusOutcome: statusOutcome,
-			Rejection: providertest.Answer{Status: 500,
-				Body: `{"code":"INVALID_CURRENCY","message":"Currency not supported."}`},
-			Refused:      providertest.Answer{Status: 401, Body: `{"statusCode":401,"message":"Unauthorized. Access token has expired."}`},
-			ForgetTokens: w.sim.ForgetTokens,
-			Alter: map[providertest.Story]func([]byte) []byte{
-				providertest.WrongAmount: alter("amount", "2400"), providertest.WrongCurrency: alter("currency", "XOF"),
-			},
-		}
-		for _, other := range []func(*mtnmomo.Config){
-			func(c *mtnmomo.Config) { c.BaseURL = "https://momoapi.momo.africa" },
-			func(c *mtnmomo.Config) { c.TargetEnvironment = "mtnuganda" },
-			func(c *mtnmomo.Config) {
-				c.APIUser, c.DisbursementUser, c.DisbursementSecret = "another", "another", "x"
-			},
-		} {
-			c := congo(w.line.URL())
-			if change != nil {
-				change(&c)
-			}
-			other(&c)
-			o, err := mtnmomo.New(c, w.deps)
-			if err != nil {
-				t.Fatal(err)
-			}
-			h.Others = append(h.Others, pick(o))
-		}
-		if payout {
-			h.Others = append(h.Others, w.Payments())
-		} else {
-			h.Others = append(h.Others, w.Payouts())
-		}
+		h.Debits = func(ref till.ID) int { return w.sim.Book().Moved("refund", ref.String()) }
 		return h
 	}
+}
+
+// paid puts a payment that succeeded into MTN's book.
+func paid(t testing.TB, sim *mtnmomo.Simulator, phone string, amount till.Money) *provider.Original {
+	t.Helper()
+	o := &provider.Original{Reference: providertest.NewReference(), Method: "mtn_momo", Country: "CG", Phone: phone, Amount: amount}
+	_, _, err := sim.Book().Add(simulator.Entry{Kind: "payment", Reference: o.Reference.String(), Phone: phone, Amount: amount.Value(), Currency: amount.Currency,
+		Plan: simulator.Plan{State: simulator.Success}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 // With a tenth of everything going wrong, nobody pays twice.
@@ -198,6 +235,7 @@ func TestStorm(t *testing.T) {
 	for _, payout := range []bool{false, true} {
 		providertest.Storm(t, harness(sim, nil, payout, phones)(t), 300)
 	}
+	providertest.Storm(t, refundHarness(sim, nil, phones)(t), 300)
 }
 
 // BenchmarkSubmits is how many submits one instance makes over the adapter's 64

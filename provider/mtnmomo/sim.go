@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,6 +43,8 @@ type SimConfig struct {
 	Path string
 	// Now is its clock; nil means the machine's.
 	Now func() time.Time
+	// Dial replaces the dialer of callbacks, for a network in memory; nil means the system's.
+	Dial simulator.Dial
 }
 
 // The credentials of a simulator without others.
@@ -140,16 +143,19 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	}
 	s := &Simulator{c: c, book: book, injector: simulator.NewFaultInjector(c.Faults), tokens: map[string]simToken{},
 		users: map[string]*simUser{c.APIUser: {c.APIKey, c.CallbackHost}}}
-	s.callbacks = simulator.NewCallbackSender(s.injector)
+	s.callbacks = simulator.NewCallbackSender(s.injector, c.Dial)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1_0/apiuser", s.createUser)
 	mux.HandleFunc("GET /v1_0/apiuser/{id}", s.readUser)
 	mux.HandleFunc("POST /v1_0/apiuser/{id}/apikey", s.createKey)
-	for _, k := range []serviceKind{collection, disbursement} {
+	for _, k := range []serviceKind{collection, disbursement, refunding} {
 		at := "/" + k.name
-		mux.HandleFunc("POST "+at+"/token/{$}", func(w http.ResponseWriter, r *http.Request) { s.token(w, r, k) })
 		mux.HandleFunc("POST "+at+"/v1_0/"+k.resource, s.authenticated(k, s.create))
 		mux.HandleFunc("GET "+at+"/v1_0/"+k.resource+"/{ref}", s.authenticated(k, s.read))
+		if k == refunding { // of the same product
+			continue
+		}
+		mux.HandleFunc("POST "+at+"/token/{$}", func(w http.ResponseWriter, r *http.Request) { s.token(w, r, k) })
 		mux.HandleFunc("GET "+at+"/v1_0/account/balance", s.authenticated(k, s.balance))
 		mux.HandleFunc("GET "+at+"/v1_0/accountholder/msisdn/{id}/active", s.authenticated(k, s.active))
 	}
@@ -161,7 +167,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 }
 
 func simMovesMoney(r *http.Request) bool {
-	return strings.Contains(r.URL.Path, "/"+collection.resource) || strings.Contains(r.URL.Path, "/"+disbursement.resource)
+	return slices.ContainsFunc([]serviceKind{collection, disbursement, refunding}, func(k serviceKind) bool { return strings.Contains(r.URL.Path, "/"+k.resource) })
 }
 
 // ServeHTTP answers as MTN does.

@@ -39,6 +39,30 @@ var scenarios = map[string]struct{ payment, payout string }{
 	"3123474": {simSilent, simSilent},
 }
 
+// refundScenarios are the values of referenceIdToRefund that have a story in MTN's sandbox.
+// What a reference that is not known leads to is not published: here the refund fails.
+var refundScenarios = map[string]string{
+	"1": simNoOriginal, "2": "INTERNAL_PROCESSING_ERROR", "3": "REJECTED", "4": "EXPIRED", "5": simPending, "6": simPending, "7": "NOT_ALLOWED",
+	"8": "NOT_ALLOWED_TARGET_ENVIRONMENT", "9": "INVALID_CALLBACK_URL_HOST", "10": "INVALID_CURRENCY", "11": "INTERNAL_PROCESSING_ERROR",
+	"12": "SERVICE_UNAVAILABLE", "13": "COULD_NOT_PERFORM_TRANSACTION",
+}
+
+const simNoOriginal = "TRANSACTION_NOT_FOUND"
+
+// original returns the number that a refund goes back to, and what becomes of it. Nothing here
+// bounds the sum: it is not published that MTN does.
+func (s *Simulator) original(reference string) (phone string, plan simulator.Plan) {
+	word, known := refundScenarios[reference]
+	paid, found := s.book.Find(simKind(collection), strings.ToLower(reference))
+	if state, _ := paid.StateAt(s.book.Now()); !known && (!found || state != simulator.Success) {
+		word, known = simNoOriginal, true
+	}
+	if !known {
+		return paid.Phone, s.plan(paid.Phone, refunding)
+	}
+	return paid.Phone, s.planOf(word)
+}
+
 const (
 	simPending = "PENDING" // for ever
 	simLate    = "late"    // it expires, and succeeds after all a little later
@@ -50,25 +74,28 @@ const simLateBy = 2 * time.Second
 
 // plan is what becomes of a request for the number.
 func (s *Simulator) plan(phone string, k serviceKind) simulator.Plan {
+	ending := scenarios[phone[max(0, len(phone)-7):]]
+	if k.payout {
+		return s.planOf(ending.payout)
+	}
+	return s.planOf(ending.payment)
+}
+
+// planOf is the plan of a word; "" means that it succeeds.
+func (s *Simulator) planOf(word string) simulator.Plan {
 	p := simulator.Plan{After: s.c.Decide, State: simulator.Success}
-	ending, ok := scenarios[phone[max(0, len(phone)-7):]]
-	if ok {
-		word := ending.payment
-		if k.payout {
-			word = ending.payout
-		}
-		switch word {
-		case simPending:
-			p.State = simulator.Open
-		case simLate:
-			p.State, p.Code, p.Late = simulator.Expired, "EXPIRED", simLateBy
-		case simSilent:
-			p.Silent = true
-		case "EXPIRED":
-			p.State, p.Code = simulator.Expired, word
-		default:
-			p.State, p.Code = simulator.Failed, word
-		}
+	switch word {
+	case "":
+	case simPending:
+		p.State = simulator.Open
+	case simLate:
+		p.State, p.Code, p.Late = simulator.Expired, "EXPIRED", simLateBy
+	case simSilent:
+		p.Silent = true
+	case "EXPIRED":
+		p.State, p.Code = simulator.Expired, word
+	default:
+		p.State, p.Code = simulator.Failed, word
 	}
 	return s.injector.Plan(p, simLateBy)
 }
@@ -107,13 +134,16 @@ func invalidField(m *transferRequest, who *party) string {
 	return ""
 }
 
-// create takes a request to pay or a transfer.
+// create takes a request to pay, a transfer or a refund.
 func (s *Simulator) create(w http.ResponseWriter, r *http.Request, k serviceKind) {
 	ref := r.Header.Get("X-Reference-Id")
 	var m transferRequest
 	err := json.NewDecoder(r.Body).Decode(&m)
 	who := m.Payer
-	if k.payout {
+	switch {
+	case k == refunding && m.Original != "" && m.Payee == nil:
+		who = &party{"MSISDN", "00000000"} // MTN knows who paid
+	case k == disbursement:
 		who = m.Payee
 	}
 	callback := r.Header.Get("X-Callback-Url")
@@ -129,8 +159,14 @@ func (s *Simulator) create(w http.ResponseWriter, r *http.Request, k serviceKind
 		simError(w, http.StatusInternalServerError, "INVALID_CALLBACK_URL_HOST", "Callback URL host is not valid.")
 		return
 	}
-	e, fresh, err := s.book.Add(simulator.Entry{Kind: simKind(k), Reference: strings.ToLower(ref), External: m.ExternalID, Phone: who.ID,
-		Amount: m.Amount, Currency: m.Currency, Callback: callback, Data: m.PayerMessage, Receipt: simulator.Digits(10), Plan: s.plan(who.ID, k)})
+	phone, plan := who.ID, simulator.Plan{}
+	if k == refunding {
+		phone, plan = s.original(m.Original)
+	} else {
+		plan = s.plan(phone, k)
+	}
+	e, fresh, err := s.book.Add(simulator.Entry{Kind: simKind(k), Reference: strings.ToLower(ref), External: m.ExternalID, Phone: phone,
+		Amount: m.Amount, Currency: m.Currency, Callback: callback, Data: m.PayerMessage, Receipt: simulator.Digits(10), Plan: plan})
 	switch {
 	case err != nil:
 		simError(w, http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE", "Service temporarily unavailable, try again later.")
@@ -150,7 +186,10 @@ func (s *Simulator) create(w http.ResponseWriter, r *http.Request, k serviceKind
 }
 
 func simKind(k serviceKind) string {
-	if k.payout {
+	switch k {
+	case refunding:
+		return "refund"
+	case disbursement:
 		return "payout"
 	}
 	return "payment"

@@ -16,13 +16,14 @@ import (
 // apostrophe and to an ampersand [common errors page, official notebook].
 const maxNote = 160
 
-// transferRequest is a request to pay, or a transfer.
+// transferRequest is a request to pay, a transfer or a refund.
 type transferRequest struct {
 	Amount       string `json:"amount"` // a string, though it holds a number
 	Currency     string `json:"currency"`
 	ExternalID   string `json:"externalId"`
 	Payer        *party `json:"payer,omitempty"`
 	Payee        *party `json:"payee,omitempty"`
+	Original     string `json:"referenceIdToRefund,omitempty"` // the X-Reference-Id of the request to pay
 	PayerMessage string `json:"payerMessage"`
 	PayeeNote    string `json:"payeeNote"`
 }

@@ -49,7 +49,17 @@ func (s *service) ReadCallback(c provider.CallbackRequest) (provider.Callback, e
 			return provider.Callback{}, fmt.Errorf("pawapay: %w", err)
 		}
 	}
-	return readCallback(s.kind, c.Body)
+	return s.readCallback(c.Body)
+}
+
+// readCallback reads a callback about this kind. The service of payouts gets those of refunds,
+// too: they are its requests.
+func (s *service) readCallback(body []byte) (provider.Callback, error) {
+	c, err := readCallback(s.kind, body)
+	if err != nil && s.kind == &payouts {
+		return readCallback(&refunds, body)
+	}
+	return c, err
 }
 
 // readCallback returns what a callback is about.
@@ -58,8 +68,8 @@ func readCallback(k *serviceKind, body []byte) (provider.Callback, error) {
 	if err := wire.Decode(body, &d); err != nil {
 		return provider.Callback{}, fmt.Errorf("pawapay: a callback: %w", err)
 	}
-	id, err := till.ParseID(strings.ToLower(referenceOf(k, d.DepositID, d.PayoutID)))
-	if err != nil {
+	id, err := till.ParseID(strings.ToLower(referenceOf(k, d.RefundID, d.DepositID, d.PayoutID)))
+	if err != nil || k == &deposits && d.RefundID != "" { // it may name the deposit that it gives back
 		return provider.Callback{}, fmt.Errorf("pawapay: a callback without a %s", k.id)
 	}
 	return provider.Callback{Reference: id}, nil
@@ -67,7 +77,7 @@ func readCallback(k *serviceKind, body []byte) (provider.Callback, error) {
 
 // ReadClaim reads what a callback says.
 func (s *service) ReadClaim(body []byte) (provider.Claim, bool) {
-	told, err := readCallback(s.kind, body)
+	told, err := s.readCallback(body)
 	if err != nil {
 		return provider.Claim{}, false
 	}

@@ -28,6 +28,9 @@ type codeMeaning struct {
 // decides nothing.
 const codeUnknown = "UNKNOWN_ERROR"
 
+// codeNotAllowed is the code of a refund that the account may not make.
+const codeNotAllowed = "REFUNDS_NOT_ALLOWED"
+
 // depositCodes are the failure codes of version 2 (docs.pawapay.io,
 // v2/docs/failure_codes). "Initiation" codes come with REJECTED, the
 // others with FAILED.
@@ -53,8 +56,6 @@ var depositCodes = map[string]codeMeaning{
 	"PAWAPAY_WALLET_OUT_OF_FUNDS":      {till.ProviderUnavailable, true}, // our float, never the customer's
 	"NOT_FOUND":                        {till.ProviderRejected, false},
 	"INVALID_STATE":                    {till.ProviderRejected, false},
-	"DEPOSIT_ALREADY_REFUNDED":         {till.ProviderRejected, false}, // refunds only, which we do not make
-	"REFUND_IN_PROGRESS":               {till.ProviderRejected, false}, // likewise
 	// Initiation, with HTTP 400: our request was wrong.
 	"INVALID_INPUT":            {till.ProviderRejected, false},
 	"MISSING_PARAMETER":        {till.ProviderRejected, false},
@@ -85,11 +86,38 @@ var payoutCodes = func() map[string]codeMeaning {
 	return m
 }()
 
+// refundCodes are the codes of payouts, and those about the deposit that is given back.
+var refundCodes = func() map[string]codeMeaning {
+	m := map[string]codeMeaning{}
+	for code, v := range payoutCodes {
+		m[code] = v
+	}
+	for _, code := range []string{"AMOUNT_TOO_LARGE", "DEPOSIT_ALREADY_REFUNDED", "REFUND_IN_PROGRESS", "NOT_FOUND", "INVALID_STATE", codeNotAllowed} {
+		m[code] = codeMeaning{till.ProviderRejected, false}
+	}
+	return m
+}()
+
+// original says what a code shows of the deposit that a refund names. We give back at most the
+// deposit, one part at a time: if pawaPay knows of more, somebody refunds without us.
+func (k *serviceKind) original(code string) provider.OriginalState {
+	if k != &refunds {
+		return ""
+	}
+	switch code {
+	case "AMOUNT_TOO_LARGE", "DEPOSIT_ALREADY_REFUNDED", "REFUND_IN_PROGRESS":
+		return provider.RefundedElsewhere
+	case "NOT_FOUND", "INVALID_STATE":
+		return provider.NotPaidThere
+	}
+	return ""
+}
+
 // statusOutcomes is how data.status of a status read is understood (v2/docs). Any other
 // status is never final.
 var statusOutcomes = map[string]provider.Outcome{
 	"ACCEPTED":          provider.Open,
-	"ENQUEUED":          provider.Open, // payouts: the operator is delayed
+	"ENQUEUED":          provider.Open, // payouts, refunds: the operator is delayed
 	"PROCESSING":        provider.Open,
 	"IN_RECONCILIATION": provider.Open, // resolves by itself
 	"COMPLETED":         provider.Success,
@@ -98,10 +126,13 @@ var statusOutcomes = map[string]provider.Outcome{
 
 // ourFault says what a code shows about our own account, "" if nothing.
 func (k *serviceKind) ourFault(code string) string {
-	if k != &payouts || code != "PAWAPAY_WALLET_OUT_OF_FUNDS" {
+	switch {
+	case k == &refunds && code == codeNotAllowed:
+		return "pawaPay answers " + code + ": ask pawaPay to allow refunds, or write refunds = \"payout\" into the connection"
+	case k == &deposits || code != "PAWAPAY_WALLET_OUT_OF_FUNDS":
 		return ""
 	}
-	return "pawaPay answers " + code + ": a wallet that payouts come from has too little money: fund it"
+	return "pawaPay answers " + code + ": a wallet that payouts and refunds come from has too little money: fund it"
 }
 
 func (k *serviceKind) meaning(code string) codeMeaning {

@@ -127,6 +127,24 @@ func (s *service) Test(ctx context.Context) error {
 	return nil
 }
 
+// TestRefunds reads whether the account may refund.
+func (s *service) TestRefunds(ctx context.Context) error {
+	conf, err := s.readConf(ctx)
+	if err != nil {
+		return err
+	}
+	for _, country := range conf.Countries {
+		for _, p := range country.Providers {
+			for _, c := range p.Currencies {
+				if _, ok := operations(c.OperationTypes)[refunds.operation]; ok {
+					return nil
+				}
+			}
+		}
+	}
+	return fmt.Errorf("the account has no provider for %s. Ask pawaPay to activate refunds, or write refunds = \"payout\" into the connection", refunds.operation)
+}
+
 // CheckCallback reports whether signatures of callbacks to an address could be valid: a
 // signature covers the host that pawaPay called.
 func (s *service) CheckCallback(address string) error {

@@ -12,7 +12,7 @@ import (
 // seed adds the golden answers, whole and cut.
 func seed(f *testing.F, add func(body []byte)) {
 	for _, name := range []string{"deposit_accepted", "deposit_rejected", "deposit_invalid", "deposit_status_completed", "deposit_status_failed",
-		"deposit_status_missing", "payout_status_enqueued"} {
+		"deposit_status_missing", "payout_status_enqueued", "refund_accepted", "refund_rejected", "refund_status_completed"} {
 		body := providertest.ReadExchange(&testing.T{}, "testdata/"+name+".txt").Body(0)
 		add(body)
 		add(body[:len(body)/2])
@@ -23,7 +23,7 @@ func seed(f *testing.F, add func(body []byte)) {
 func FuzzCheck(f *testing.F) {
 	seed(f, func(body []byte) { f.Add(200, body) })
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		for _, k := range []*serviceKind{&deposits, &payouts} {
+		for _, k := range []*serviceKind{&deposits, &payouts, &refunds} {
 			r, err := readCheck(k, status, body, testID)
 			if err != nil && r != (provider.Result{}) {
 				t.Fatalf("a result beside the error: %+v", r)
@@ -59,7 +59,7 @@ func saying(text, word string) bool {
 func FuzzSubmit(f *testing.F) {
 	seed(f, func(body []byte) { f.Add(200, body); f.Add(400, body) })
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		for _, k := range []*serviceKind{&deposits, &payouts} {
+		for _, k := range []*serviceKind{&deposits, &payouts, &refunds} {
 			r, err := readSubmit(k, status, body, testID)
 			if err != nil {
 				if r != (provider.Result{}) {
@@ -81,7 +81,7 @@ func FuzzCallback(f *testing.F) {
 	f.Add([]byte(callbackBody))
 	seed(f, func(body []byte) { f.Add(body) })
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, k := range []*serviceKind{&deposits, &payouts} {
+		for _, k := range []*serviceKind{&deposits, &payouts, &refunds} {
 			if c, err := readCallback(k, body); err == nil && c.Reference.IsZero() && !strings.Contains(string(body), "00000000") {
 				t.Fatalf("%q wakes nobody", body)
 			}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"till"
 	"till/provider"
 	"till/provider/wire"
 )
@@ -36,7 +37,7 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("pawapay: %w", err)
 	}
-	o := &Operator{c: c, base: strings.TrimRight(c.BaseURL, "/"), client: wire.NewClient(d.Conns), now: d.Now,
+	o := &Operator{c: c, base: strings.TrimRight(c.BaseURL, "/"), client: wire.ClientOf(d), now: d.Now,
 		answerLog: wire.NewAnswerLog(d), routes: mergeRoutes(c.Providers)}
 	if o.now == nil {
 		o.now = time.Now
@@ -66,7 +67,8 @@ func (o *Operator) Payments() provider.Provider { return provider.OrNil(o.paymen
 // Payouts returns the provider of payouts, nil if there is none.
 func (o *Operator) Payouts() provider.Provider { return provider.OrNil(o.payout) }
 
-// service is the account's deposits or its payouts.
+// service is the account's deposits, its payouts or its refunds. That of payouts is given
+// refunds, too, and passes them on.
 type service struct {
 	*Operator
 	kind *serviceKind
@@ -76,7 +78,28 @@ var (
 	_ provider.CallbackReader = (*service)(nil)
 	_ provider.CompanyReader  = (*service)(nil)
 	_ provider.Tester         = (*service)(nil)
+	_ provider.Refunder       = (*service)(nil)
+	_ provider.RefundTester   = (*service)(nil)
 )
+
+// of returns the service of a request that gives a payment back, and s without one.
+func (s *service) of(refund *provider.Original) *service {
+	if refund == nil {
+		return s
+	}
+	return &service{s.Operator, &refunds}
+}
+
+// CanRefund implements provider.Refunder: a part of a deposit or all of it, if the provider
+// can express the amount.
+func (s *service) CanRefund(o provider.Original, amount till.Money) bool {
+	route := s.routes[routeKey{o.Method, o.Country, amount.Currency}]
+	if s.kind != &payouts || route == nil || !o.Holds(amount) {
+		return false
+	}
+	_, ok := route.amount(amount, &refunds)
+	return ok
+}
 
 // Fingerprint names the account as the configuration does. A new token does not change it:
 // Company says whose it is.
@@ -101,6 +124,7 @@ func (s *service) Traits() provider.Traits {
 		CheckRate:     wire.Rate(s.c.CheckRate, defaultRate),
 	}
 	if s.kind == &payouts {
+		t.RefundsBounded = true
 		// No customer approves. The window leaves time for a second send after "not found"
 		// is proven.
 		t.ApprovalWindow, t.Grace = time.Hour, 15*time.Minute
@@ -108,8 +132,9 @@ func (s *service) Traits() provider.Traits {
 	return t
 }
 
-// Submit requests a deposit or a payout.
+// Submit requests a deposit, a payout or a refund.
 func (s *service) Submit(ctx context.Context, r provider.Request) (provider.Result, error) {
+	s = s.of(r.Refund)
 	route := s.routes[routeKey{r.Method, r.Country, r.Amount.Currency}]
 	if route == nil {
 		return provider.Result{}, fmt.Errorf("pawapay: %w: no provider is configured for %s in %s with %s",
@@ -138,8 +163,9 @@ func (s *service) Submit(ctx context.Context, r provider.Request) (provider.Resu
 	return result, nil
 }
 
-// Check reads the status of a deposit or payout.
+// Check reads the status of a deposit, payout or refund.
 func (s *service) Check(ctx context.Context, q provider.Query) (provider.Result, error) {
+	s = s.of(q.Refund)
 	id := q.Reference.String()
 	reply, err := s.call(ctx, http.MethodGet, s.kind.path+"/"+id, nil)
 	if err != nil {

@@ -115,10 +115,10 @@ func isProviderCode(s string) bool {
 
 // decimals returns how many decimals an amount may have.
 func (r *Route) decimals(k *serviceKind) int {
-	if k == &payouts {
-		return r.PayoutDecimals
+	if k == &deposits {
+		return r.PaymentDecimals
 	}
-	return r.PaymentDecimals
+	return r.PayoutDecimals
 }
 
 // amount formats an amount in the shortest form: both versions of pawaPay's rules accept

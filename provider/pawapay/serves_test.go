@@ -22,7 +22,7 @@ func TestEveryProviderCanBeRoutedTo(t *testing.T) {
 			t.Errorf("%s: %s is not served in %s with %s", r.Code, r.Method, r.Country, r.Currency)
 			continue
 		}
-		for _, kind := range []*serviceKind{&deposits, &payouts} {
+		for _, kind := range []*serviceKind{&deposits, &payouts, &refunds} {
 			for _, minor := range []int64{k.Step, k.Step * 7} {
 				if text, ok := r.amount(till.Money{Minor: minor, Currency: r.Currency}, kind); !ok {
 					t.Errorf("%s cannot express %d %s (%q) of a %s", r.Code, minor, r.Currency, text, kind.id)

@@ -29,8 +29,8 @@ type SimConfig struct {
 	Decide  time.Duration    // how long customers and operators take; 0 means a second
 	Faults  simulator.Faults
 
-	// DepositCallback and PayoutCallback are what the dashboard would hold.
-	DepositCallback, PayoutCallback string
+	// DepositCallback, PayoutCallback and RefundCallback are what the dashboard would hold.
+	DepositCallback, PayoutCallback, RefundCallback string
 	// CallbackRetries is how often a callback is tried again, a second apart;
 	// 0 means 15. The real one goes on for 15 minutes.
 	CallbackRetries int
@@ -39,8 +39,12 @@ type SimConfig struct {
 	// ClientKey is the caller's public key in PEM, of the id ClientKeyID. With
 	// it unsigned initiations are refused.
 	ClientKey, ClientKeyID string
-	// OutOfFunds refuses every payout because the wallet is empty.
+	// OutOfFunds refuses every payout and fails every refund because the wallet is empty.
 	OutOfFunds bool
+	// Delayed keeps new payouts and refunds enqueued: their providers are not there.
+	Delayed bool
+	// Dial replaces the dialer of callbacks, for a network in memory; nil means the system's.
+	Dial simulator.Dial
 }
 
 // SimToken is the token of a simulator without another.
@@ -64,6 +68,7 @@ type Simulator struct {
 	handler   http.Handler
 	signer    *ecdsa.PrivateKey
 	client    crypto.PublicKey // nil: initiations need not be signed
+	refunds   simRefunds
 }
 
 // NewSimulator starts a simulated pawaPay. Close it.
@@ -99,10 +104,17 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	if s.book, err = simulator.OpenBook(c.Path, c.Now); err != nil {
 		return nil, err
 	}
-	s.callbacks = simulator.NewCallbackSender(s.injector)
+	s.readRefunds()
+	s.callbacks = simulator.NewCallbackSender(s.injector, c.Dial)
 	mux := http.NewServeMux()
-	for _, k := range []*serviceKind{&deposits, &payouts} {
-		mux.HandleFunc("POST "+k.path, func(w http.ResponseWriter, r *http.Request) { s.initiate(w, r, k) })
+	mux.HandleFunc("POST "+refunds.path, s.refund)
+	for _, k := range []*serviceKind{&deposits, &payouts, &refunds} {
+		if k != &refunds {
+			mux.HandleFunc("POST "+k.path, func(w http.ResponseWriter, r *http.Request) { s.initiate(w, r, k) })
+		}
+		if k != &deposits {
+			mux.HandleFunc("POST "+k.path+"/fail-enqueued/{id}", func(w http.ResponseWriter, r *http.Request) { s.failEnqueued(w, r, k) })
+		}
 		mux.HandleFunc("GET "+k.path+"/{id}", func(w http.ResponseWriter, r *http.Request) { s.status(w, r, k) })
 		mux.HandleFunc("POST "+k.path+"/resend-callback/{id}", func(w http.ResponseWriter, r *http.Request) { s.resend(w, r, k) })
 	}
@@ -128,7 +140,10 @@ func (s *Simulator) Close() error {
 
 // simKind is the entry's kind in the book.
 func simKind(k *serviceKind) string {
-	if k == &payouts {
+	switch k {
+	case &refunds:
+		return "refund"
+	case &payouts:
 		return "payout"
 	}
 	return "payment"
@@ -199,28 +214,36 @@ var (
 
 const maxSimBody = 64 << 10
 
-// initiate takes a deposit or a payout.
-func (s *Simulator) initiate(w http.ResponseWriter, r *http.Request, k *serviceKind) {
+// readInitiation reads a body, and answers one that cannot be read.
+func (s *Simulator) readInitiation(w http.ResponseWriter, r *http.Request, into any) bool {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSimBody))
 	if err != nil {
 		simError(w, http.StatusBadRequest, "INVALID_INPUT", "We were unable to parse the body of the request.")
-		return
+		return false
 	}
 	if s.client != nil {
 		if err := s.checkClient(r, body); err != nil {
 			simError(w, http.StatusForbidden, "HTTP_SIGNATURE_ERROR", err.Error())
-			return
+			return false
 		}
 	}
-	var q simRequest
 	dec := json.NewDecoder(strings.NewReader(string(body)))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&q); err != nil {
+	if err := dec.Decode(into); err != nil {
 		code := "INVALID_INPUT"
 		if strings.Contains(err.Error(), "unknown field") {
 			code = "UNSUPPORTED_PARAMETER"
 		}
 		simError(w, http.StatusBadRequest, code, "We were unable to parse the body of the request.")
+		return false
+	}
+	return true
+}
+
+// initiate takes a deposit or a payout.
+func (s *Simulator) initiate(w http.ResponseWriter, r *http.Request, k *serviceKind) {
+	var q simRequest
+	if !s.readInitiation(w, r, &q) {
 		return
 	}
 	id, party, missing := q.party(k)
@@ -254,6 +277,7 @@ func (s *Simulator) initiate(w http.ResponseWriter, r *http.Request, k *serviceK
 }
 
 type simInitiated struct {
+	RefundID      string     `json:"refundId,omitempty"`
 	DepositID     string     `json:"depositId,omitempty"`
 	PayoutID      string     `json:"payoutId,omitempty"`
 	Status        string     `json:"status"`
@@ -343,22 +367,27 @@ var (
 
 const simStuck = "129" // accepted, and then nothing
 
-// entry writes a request down, with what will become of it.
-func (s *Simulator) entry(q *simRequest, p *simParty, id string, k *serviceKind) simulator.Entry {
-	endings := simDeposits
-	if k == &payouts {
-		endings = simPayouts
+// planOf returns what becomes of a request about a number.
+func (s *Simulator) planOf(phone string, k *serviceKind) simulator.Plan {
+	endings := simPayouts
+	if k == &deposits {
+		endings = simDeposits
 	}
 	plan := simulator.Plan{After: s.c.Decide, State: simulator.Success}
-	phone := p.AccountDetails.PhoneNumber
 	last := phone[len(phone)-3:]
 	switch code, fails := endings[last]; {
-	case last == simStuck:
+	case last == simStuck, s.c.Delayed && k != &deposits:
 		plan = simulator.Plan{State: simulator.Open}
 	case fails:
 		plan.State, plan.Code = simulator.Failed, code
 	}
-	plan = s.injector.Plan(plan, s.c.Decide)
+	return s.injector.Plan(plan, s.c.Decide)
+}
+
+// entry writes a request down, with what will become of it.
+func (s *Simulator) entry(q *simRequest, p *simParty, id string, k *serviceKind) simulator.Entry {
+	phone := p.AccountDetails.PhoneNumber
+	plan := s.planOf(phone, k)
 	data := simData{Provider: p.AccountDetails.Provider, Reference: q.ClientReferenceID, Metadata: q.Metadata}
 	if q.CustomerMessage != nil {
 		data.Message = *q.CustomerMessage
@@ -370,6 +399,7 @@ func (s *Simulator) entry(q *simRequest, p *simParty, id string, k *serviceKind)
 
 // simData is what else pawaPay repeats.
 type simData struct {
+	Deposit   string            `json:"deposit,omitempty"` // of a refund: what it gives back
 	Provider  string            `json:"provider"`
 	Reference string            `json:"reference"`
 	Message   string            `json:"message"`

@@ -24,8 +24,9 @@ import (
 	"till/provider/simulator"
 )
 
-// simRecord is the state of a deposit or payout.
+// simRecord is the state of a deposit, payout or refund.
 type simRecord struct {
+	RefundID              string            `json:"refundId,omitempty"`
 	DepositID             string            `json:"depositId,omitempty"`
 	PayoutID              string            `json:"payoutId,omitempty"`
 	Status                string            `json:"status"`
@@ -49,12 +50,15 @@ func (s *Simulator) record(e *simulator.Entry, k *serviceKind) *simRecord {
 	r := &simRecord{Status: "PROCESSING", Amount: simMoney(e.Amount), Currency: e.Currency, Country: simCountry(data.Provider),
 		CustomerMessage: data.Message, ClientReferenceID: data.Reference, Created: e.At.UTC().Format(time.RFC3339)}
 	who := &party{"MMO", account{e.Phone, data.Provider}}
-	if k == &payouts {
+	switch k {
+	case &refunds:
+		r.RefundID, r.Recipient = e.Reference, who
+	case &payouts:
 		r.PayoutID, r.Recipient = e.Reference, who
-	} else {
+	default:
 		r.DepositID, r.Payer = e.Reference, who
 	}
-	switch state, code := e.StateAt(s.book.Now()); state {
+	switch state, code := s.stateOf(e); state {
 	case simulator.Success:
 		r.Status, r.ProviderTransactionID = "COMPLETED", e.Receipt
 	case simulator.Failed, simulator.Expired:
@@ -62,6 +66,8 @@ func (s *Simulator) record(e *simulator.Entry, k *serviceKind) *simRecord {
 	default:
 		if e.At.Equal(s.book.Now()) {
 			r.Status = "ACCEPTED"
+		} else if s.c.Delayed && k != &deposits {
+			r.Status = "ENQUEUED"
 		}
 	}
 	for _, raw := range data.Metadata { // pawaPay repeats it flat
@@ -114,16 +120,13 @@ func (s *Simulator) resend(w http.ResponseWriter, r *http.Request, k *serviceKin
 
 // sendCallback notifies the caller how a request has ended, when it has.
 func (s *Simulator) sendCallback(k *serviceKind, id string, after time.Duration) {
-	target := s.c.DepositCallback
-	if k == &payouts {
-		target = s.c.PayoutCallback
-	}
+	target := map[*serviceKind]string{&deposits: s.c.DepositCallback, &payouts: s.c.PayoutCallback, &refunds: s.c.RefundCallback}[k]
 	if target == "" {
 		return
 	}
 	s.callbacks.Send(after, s.c.CallbackRetries, func() *http.Request {
 		e, found := s.book.Find(simKind(k), id)
-		if state, _ := e.StateAt(s.book.Now()); !found || state == simulator.Open {
+		if state, _ := s.stateOf(&e); !found || state == simulator.Open {
 			return nil
 		}
 		record := s.record(&e, k)
@@ -216,7 +219,7 @@ func (s *Simulator) activeConf(w http.ResponseWriter, _ *http.Request) {
 		}
 		code := simCountry(r.Code)
 		countries[code] = append(countries[code], map[string]any{"provider": r.Code, "currencies": []any{map[string]any{
-			"currency": r.Currency, "operationTypes": map[string]any{"DEPOSIT": op(r.PaymentDecimals), "PAYOUT": op(r.PayoutDecimals)}}}})
+			"currency": r.Currency, "operationTypes": map[string]any{"DEPOSIT": op(r.PaymentDecimals), "PAYOUT": op(r.PayoutDecimals), "REFUND": op(r.PayoutDecimals)}}}})
 	}
 	var list []any
 	for code, providers := range countries {
@@ -231,7 +234,7 @@ func (s *Simulator) availability(w http.ResponseWriter, _ *http.Request) {
 	for _, r := range defaultRoutes {
 		up := func(op string) any { return map[string]string{"operationType": op, "status": "OPERATIONAL"} }
 		list = append(list, map[string]any{"country": simCountry(r.Code), "providers": []any{map[string]any{
-			"provider": r.Code, "operationTypes": []any{up("DEPOSIT"), up("PAYOUT")}}}})
+			"provider": r.Code, "operationTypes": []any{up("DEPOSIT"), up("PAYOUT"), up("REFUND")}}}})
 	}
 	simJSON(w, http.StatusOK, list)
 }

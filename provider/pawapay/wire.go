@@ -1,6 +1,7 @@
 package pawapay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,7 +12,7 @@ import (
 	"till/provider/wire"
 )
 
-// serviceKind is what differs between deposits and payouts.
+// serviceKind is what differs between deposits, payouts and refunds.
 type serviceKind struct {
 	id        string // the name of its id in JSON
 	path      string
@@ -22,18 +23,20 @@ type serviceKind struct {
 var (
 	deposits = serviceKind{"depositId", "/v2/deposits", "DEPOSIT", depositCodes}
 	payouts  = serviceKind{"payoutId", "/v2/payouts", "PAYOUT", payoutCodes}
+	refunds  = serviceKind{"refundId", "/v2/refunds", "REFUND", refundCodes}
 )
 
-// initiation is the body of POST /v2/deposits and /v2/payouts. pawaPay rejects unknown
-// members.
+// initiation is the body of POST /v2/deposits, /v2/payouts and /v2/refunds. pawaPay rejects
+// unknown members.
 type initiation struct {
-	DepositID         string              `json:"depositId,omitempty"`
+	RefundID          string              `json:"refundId,omitempty"`
+	DepositID         string              `json:"depositId,omitempty"` // of a refund: what it gives back
 	PayoutID          string              `json:"payoutId,omitempty"`
 	Amount            string              `json:"amount"`
 	Currency          string              `json:"currency"`
 	Payer             *party              `json:"payer,omitempty"`
 	Recipient         *party              `json:"recipient,omitempty"`
-	CustomerMessage   string              `json:"customerMessage"`
+	CustomerMessage   string              `json:"customerMessage,omitempty"`
 	ClientReferenceID string              `json:"clientReferenceId"`
 	Metadata          []map[string]string `json:"metadata"`
 }
@@ -59,9 +62,12 @@ func (s *service) initiation(r provider.Request, route *Route, amount string) *i
 	who := &party{"MMO", account{r.Phone, route.Code}}
 	in := &initiation{Amount: amount, Currency: r.Amount.Currency,
 		CustomerMessage: customerMessage(r.Description, fallback), ClientReferenceID: id}
-	if s.kind == &payouts {
+	switch s.kind {
+	case &refunds: // to the deposit's payer
+		in.RefundID, in.DepositID, in.Metadata, in.CustomerMessage = reference, r.Refund.Reference.String(), []map[string]string{{"tillRefundId": id}}, ""
+	case &payouts:
 		in.PayoutID, in.Recipient, in.Metadata = reference, who, []map[string]string{{"tillPayoutId": id}}
-	} else {
+	default:
 		in.DepositID, in.Payer, in.Metadata = reference, who, []map[string]string{{"tillPaymentId": id}}
 	}
 	return in
@@ -81,6 +87,7 @@ func customerMessage(text, fallback string) string {
 
 // answer is pawaPay's answer to an initiation and to a status read.
 type answer struct {
+	RefundID      wire.Text      `json:"refundId"`
 	DepositID     wire.Text      `json:"depositId"`
 	PayoutID      wire.Text      `json:"payoutId"`
 	Status        wire.Text      `json:"status"`
@@ -93,8 +100,9 @@ type failureReason struct {
 	Message wire.Text `json:"failureMessage"`
 }
 
-// transferState is the state of one deposit or payout; a callback has the same form.
+// transferState is the state of one deposit, payout or refund; a callback has the same form.
 type transferState struct {
+	RefundID              wire.Text      `json:"refundId"`
 	DepositID             wire.Text      `json:"depositId"`
 	PayoutID              wire.Text      `json:"payoutId"`
 	Status                wire.Text      `json:"status"`
@@ -104,9 +112,13 @@ type transferState struct {
 	FailureReason         *failureReason `json:"failureReason"`
 }
 
-// referenceOf returns the id of this kind.
-func referenceOf(k *serviceKind, deposit, payout wire.Text) string {
-	if k == &payouts {
+// referenceOf returns the id of this kind. One of pawaPay's samples calls a refund's id that of
+// a payout.
+func referenceOf(k *serviceKind, refund, deposit, payout wire.Text) string {
+	switch k {
+	case &refunds:
+		return string(cmp.Or(refund, payout))
+	case &payouts:
 		return string(payout)
 	}
 	return string(deposit)
@@ -129,8 +141,8 @@ func statusError(status int) error {
 		return nil
 	case http.StatusUnauthorized, http.StatusForbidden:
 		// NO_AUTHENTICATION, AUTHENTICATION_ERROR, AUTHORISATION_ERROR,
-		// HTTP_SIGNATURE_ERROR, DEPOSITS_NOT_ALLOWED, PAYOUTS_NOT_ALLOWED: pawaPay sends
-		// all of these before it reads the request.
+		// HTTP_SIGNATURE_ERROR, DEPOSITS_NOT_ALLOWED, PAYOUTS_NOT_ALLOWED,
+		// REFUNDS_NOT_ALLOWED: pawaPay sends all of these before it reads the request.
 		return &provider.Refusal{Err: fmt.Errorf("%w (HTTP %d)", provider.ErrCredentials, status)}
 	}
 	return fmt.Errorf("HTTP %d", status)
@@ -139,16 +151,25 @@ func statusError(status int) error {
 // readSubmit reads the answer to an initiation. What pawaPay does not say explicitly is an
 // error: the outcome is unknown.
 func readSubmit(k *serviceKind, status int, body []byte, id string) (provider.Result, error) {
-	if status != http.StatusBadRequest {
+	// Refunds that the account may not make say nothing about its payouts.
+	forbidden := status == http.StatusForbidden && k == &refunds
+	if status != http.StatusBadRequest && !forbidden {
 		if err := statusError(status); err != nil {
 			return provider.Result{}, err
 		}
 	}
 	var a answer
-	if err := wire.Decode(body, &a); err != nil {
+	err := wire.Decode(body, &a)
+	if code, message := a.FailureReason.text(); forbidden {
+		if err == nil && code == codeNotAllowed {
+			return k.rejected(code, message), nil
+		}
+		err = statusError(status)
+	}
+	if err != nil {
 		return provider.Result{}, fmt.Errorf("HTTP %d: %w", status, err)
 	}
-	if got := referenceOf(k, a.DepositID, a.PayoutID); got != "" && !strings.EqualFold(got, id) {
+	if got := referenceOf(k, a.RefundID, a.DepositID, a.PayoutID); got != "" && !strings.EqualFold(got, id) {
 		return provider.Result{}, errors.New("the answer is about another request")
 	}
 	code, message := a.FailureReason.text()
@@ -174,7 +195,8 @@ func readSubmit(k *serviceKind, status int, body []byte, id string) (provider.Re
 
 func (k *serviceKind) rejected(code, message string) provider.Result {
 	v := k.meaning(code)
-	return provider.Result{Outcome: provider.Rejected, Reason: v.reason, Retryable: v.retryable, Code: code, Message: message, OurFault: k.ourFault(code)}
+	return provider.Result{Outcome: provider.Rejected, Reason: v.reason, Retryable: v.retryable, Code: code, Message: message,
+		OurFault: k.ourFault(code), Original: k.original(code)}
 }
 
 // readCheck reads the answer to a status read.
@@ -193,7 +215,7 @@ func readCheck(k *serviceKind, status int, body []byte, id string) (provider.Res
 		return provider.Result{}, fmt.Errorf("a status read was answered with %q", wire.Truncate(string(a.Status), maxCode))
 	}
 	d := a.Data
-	if !strings.EqualFold(referenceOf(k, d.DepositID, d.PayoutID), id) {
+	if !strings.EqualFold(referenceOf(k, d.RefundID, d.DepositID, d.PayoutID), id) {
 		return provider.Result{}, errors.New("the answer is about another request")
 	}
 	r := provider.Result{Outcome: statusOutcomes[string(d.Status)], Reference: id, Receipt: wire.Truncate(string(d.ProviderTransactionID), maxCode)}
@@ -208,7 +230,7 @@ func readCheck(k *serviceKind, status int, body []byte, id string) (provider.Res
 			r.Code = "FAILED"
 		}
 		v := k.meaning(r.Code)
-		r.Reason, r.Retryable, r.OurFault = v.reason, v.retryable, k.ourFault(r.Code)
+		r.Reason, r.Retryable, r.OurFault, r.Original = v.reason, v.retryable, k.ourFault(r.Code), k.original(r.Code)
 	case provider.Success:
 		amount, ok := parseMoney(d)
 		if !ok {

@@ -19,38 +19,39 @@ import (
 const testID = "9d0b1f4e-6c1a-4f5b-8c3d-2e7a61f0c4b9"
 
 // Every documented code, in the order of pawaPay's pages, with what we call
-// it: of a deposit, of a payout.
+// it: of a deposit, of a payout, of a refund.
 const documented = `
-PAYMENT_NOT_APPROVED             not_approved          unspecified
-INSUFFICIENT_BALANCE             insufficient_funds    unspecified
-PAYMENT_IN_PROGRESS              payer_busy            unspecified
-PAYER_NOT_FOUND                  payer_not_found       unspecified
-PAYER_LIMIT_REACHED              payer_limit_reached   unspecified
-WALLET_LIMIT_REACHED             payer_limit_reached   recipient_limit_reached
-TRANSACTION_ALREADY_IN_PROCESS   payer_busy            unspecified
-UNSPECIFIED_FAILURE              unspecified           unspecified
-UNKNOWN_ERROR                    provider_error        provider_error
-RECIPIENT_NOT_FOUND              unspecified           recipient_not_found
-RECIPIENT_LIMIT_REACHED          unspecified           recipient_limit_reached
-MANUALLY_CANCELLED               unspecified           provider_rejected
-PAWAPAY_WALLET_OUT_OF_FUNDS      provider_unavailable  provider_unavailable
-AMOUNT_OUT_OF_BOUNDS             amount_out_of_bounds  amount_out_of_bounds
-INVALID_AMOUNT                   amount_out_of_bounds  amount_out_of_bounds
-AMOUNT_TOO_LARGE                 amount_out_of_bounds  amount_out_of_bounds
-INVALID_PHONE_NUMBER             payer_not_found       recipient_not_found
-INVALID_CURRENCY                 provider_rejected     provider_rejected
-INVALID_PROVIDER                 provider_rejected     provider_rejected
-PROVIDER_TEMPORARILY_UNAVAILABLE provider_unavailable  provider_unavailable
-NOT_FOUND                        provider_rejected     provider_rejected
-INVALID_STATE                    provider_rejected     provider_rejected
-DEPOSIT_ALREADY_REFUNDED         provider_rejected     provider_rejected
-REFUND_IN_PROGRESS               provider_rejected     provider_rejected
-INVALID_INPUT                    provider_rejected     provider_rejected
-MISSING_PARAMETER                provider_rejected     provider_rejected
-UNSUPPORTED_PARAMETER            provider_rejected     provider_rejected
-INVALID_PARAMETER                provider_rejected     provider_rejected
-DUPLICATE_METADATA_FIELD         provider_rejected     provider_rejected
-A_WORD_OF_TOMORROW               unspecified           unspecified
+PAYMENT_NOT_APPROVED             not_approved          unspecified              unspecified
+INSUFFICIENT_BALANCE             insufficient_funds    unspecified              unspecified
+PAYMENT_IN_PROGRESS              payer_busy            unspecified              unspecified
+PAYER_NOT_FOUND                  payer_not_found       unspecified              unspecified
+PAYER_LIMIT_REACHED              payer_limit_reached   unspecified              unspecified
+WALLET_LIMIT_REACHED             payer_limit_reached   recipient_limit_reached  recipient_limit_reached
+TRANSACTION_ALREADY_IN_PROCESS   payer_busy            unspecified              unspecified
+UNSPECIFIED_FAILURE              unspecified           unspecified              unspecified
+UNKNOWN_ERROR                    provider_error        provider_error           provider_error
+RECIPIENT_NOT_FOUND              unspecified           recipient_not_found      recipient_not_found
+RECIPIENT_LIMIT_REACHED          unspecified           recipient_limit_reached  recipient_limit_reached
+MANUALLY_CANCELLED               unspecified           provider_rejected        provider_rejected
+PAWAPAY_WALLET_OUT_OF_FUNDS      provider_unavailable  provider_unavailable     provider_unavailable
+AMOUNT_OUT_OF_BOUNDS             amount_out_of_bounds  amount_out_of_bounds     amount_out_of_bounds
+INVALID_AMOUNT                   amount_out_of_bounds  amount_out_of_bounds     amount_out_of_bounds
+AMOUNT_TOO_LARGE                 amount_out_of_bounds  amount_out_of_bounds     provider_rejected
+INVALID_PHONE_NUMBER             payer_not_found       recipient_not_found      recipient_not_found
+INVALID_CURRENCY                 provider_rejected     provider_rejected        provider_rejected
+INVALID_PROVIDER                 provider_rejected     provider_rejected        provider_rejected
+PROVIDER_TEMPORARILY_UNAVAILABLE provider_unavailable  provider_unavailable     provider_unavailable
+NOT_FOUND                        provider_rejected     provider_rejected        provider_rejected
+INVALID_STATE                    provider_rejected     provider_rejected        provider_rejected
+DEPOSIT_ALREADY_REFUNDED         unspecified           unspecified              provider_rejected
+REFUND_IN_PROGRESS               unspecified           unspecified              provider_rejected
+REFUNDS_NOT_ALLOWED              unspecified           unspecified              provider_rejected
+INVALID_INPUT                    provider_rejected     provider_rejected        provider_rejected
+MISSING_PARAMETER                provider_rejected     provider_rejected        provider_rejected
+UNSUPPORTED_PARAMETER            provider_rejected     provider_rejected        provider_rejected
+INVALID_PARAMETER                provider_rejected     provider_rejected        provider_rejected
+DUPLICATE_METADATA_FIELD         provider_rejected     provider_rejected        provider_rejected
+A_WORD_OF_TOMORROW               unspecified           unspecified              unspecified
 `
 
 func TestCodes(t *testing.T) {
@@ -59,7 +60,7 @@ func TestCodes(t *testing.T) {
 	for line := range strings.Lines(strings.TrimSpace(documented)) {
 		f := strings.Fields(line)
 		seen[f[0]] = true
-		for i, k := range []*serviceKind{&deposits, &payouts} {
+		for i, k := range []*serviceKind{&deposits, &payouts, &refunds} {
 			body := fmt.Sprintf(`{"status":"FOUND","data":{"%s":"%s","status":"FAILED","failureReason":{"failureCode":"%s","failureMessage":"m"}}}`, k.id, testID, f[0])
 			r, err := readCheck(k, 200, []byte(body), testID)
 			if err != nil || r.Outcome != provider.Failed || string(r.Reason) != f[1+i] || r.Code != f[0] || r.Message != "m" {
@@ -78,7 +79,7 @@ func TestCodes(t *testing.T) {
 			}
 		}
 	}
-	for _, k := range []*serviceKind{&deposits, &payouts} {
+	for _, k := range []*serviceKind{&deposits, &payouts, &refunds} {
 		for code := range k.codes {
 			if !seen[code] {
 				t.Errorf("%s is in the table and not in the documents", code)
@@ -200,8 +201,8 @@ func TestAmounts(t *testing.T) {
 		{"mtn_momo", "CG", "XAF", -5, "", ""},
 	} {
 		r := routes[routeKey{c.method, c.country, c.currency}]
-		for i, k := range []*serviceKind{&deposits, &payouts} {
-			want := []string{c.payment, c.payout}[i]
+		for i, k := range []*serviceKind{&deposits, &payouts, &refunds} {
+			want := []string{c.payment, c.payout, c.payout}[i]
 			got, ok := r.amount(till.Money{Minor: c.minor, Currency: c.currency}, k)
 			if got != want || ok != (want != "") {
 				t.Errorf("%d %s of %s: %q %v, want %q", c.minor, c.currency, k.id, got, ok, want)
@@ -338,6 +339,9 @@ func TestTester(t *testing.T) {
 				config.BaseURL = server.URL
 			}
 			o := newOperator(t, config, time.Now)
+			if err := o.Payouts().(provider.RefundTester).TestRefunds(t.Context()); (err == nil) != (c.says != "API token" && c.says != "cannot be reached") {
+				t.Errorf("of refunds it says %v", err)
+			}
 			for _, p := range []provider.Provider{o.Payments(), o.Payouts()} {
 				err := p.(provider.Tester).Test(t.Context())
 				if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {

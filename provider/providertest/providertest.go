@@ -49,7 +49,8 @@ type Harness struct {
 	// Debits counts how often the payer was debited for the reference, or the
 	// recipient credited, by the operator's own book.
 	Debits func(reference till.ID) int
-	// Payout says that the provider is for payouts: its failures are a recipient's.
+	// Payout says that the provider is for payouts: its failures are a recipient's. Requests that
+	// give a payment back by naming it (Request.Refund) are its own, too.
 	Payout bool
 	// CallbackBody returns the body of the latest callback for a request, if the operator's
 	// Traits need it; nil otherwise.
@@ -155,7 +156,7 @@ func (h Harness) request(t *testing.T, s Story) provider.Request {
 func (h Harness) query(r provider.Request) provider.Query {
 	q := provider.Query{
 		Client: r.Client, ID: r.ID, Reference: r.Reference,
-		Method: r.Method, Country: r.Country, Phone: r.Phone, Amount: r.Amount, CallbackURL: r.CallbackURL,
+		Method: r.Method, Country: r.Country, Phone: r.Phone, Amount: r.Amount, CallbackURL: r.CallbackURL, Refund: r.Refund,
 	}
 	if handle, ok := h.handles.Load(r.Reference); ok {
 		q.Handle = handle.(string)

@@ -28,7 +28,8 @@ import (
 // A file has sections, each under a line "-- name --":
 //
 // \t-- call --       who is called: "payments submit", "payouts check" or
-// \t                 "payments test"; then lines "key value": token, phone,
+// \t                 "payments test"; "refunds submit" is a refund that names
+// \t                 goldenOriginal; then lines "key value": token, phone,
 // \t                 amount, country, description, callback, handle, mask
 // \t-- request --    what we send; -- response -- what is answered; repeated
 // \t-- result --     the result
@@ -132,10 +133,10 @@ func (g *golden) replay(t *testing.T, open func(t *testing.T, url string, tokens
 	payments, payouts := open(t, url, tokens)
 	p := payments
 	kind, operation, _ := strings.Cut(g.who, " ")
-	if kind == "payouts" {
+	if kind != "payments" {
 		p = payouts
 	}
-	result := g.make(t, p, operation)
+	result := g.make(t, p, operation, kind == "refunds")
 	listener.Close()
 	if fault := <-served; fault != "" {
 		t.Error(fault)
@@ -150,10 +151,11 @@ func (g *golden) replay(t *testing.T, open func(t *testing.T, url string, tokens
 // The ids of every conversation.
 const (
 	goldenReference = "9d0b1f4e-6c1a-4f5b-8c3d-2e7a61f0c4b9"
+	goldenOriginal  = "3f1c9a52-7b0e-4d68-a1f4-c05e8d2b9376" // of the payment that is given back
 	goldenID        = "019a7c3e-52d4-7a10-9b5e-0f1e2d3c4b5a"
 )
 
-func (g *golden) make(t *testing.T, p provider.Provider, operation string) string {
+func (g *golden) make(t *testing.T, p provider.Provider, operation string, refund bool) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), lease)
 	defer cancel()
@@ -162,6 +164,11 @@ func (g *golden) make(t *testing.T, p provider.Provider, operation string) strin
 	value, currency, _ := strings.Cut(g.call["amount"], " ")
 	minor, _ := till.ParseMinor(value)
 	amount := till.Money{Minor: minor, Currency: currency}
+	var original *provider.Original
+	if refund {
+		paid, _ := till.ParseID(goldenOriginal)
+		original = &provider.Original{Reference: paid, Method: g.call["method"], Country: g.call["country"], Phone: g.call["phone"], Amount: amount}
+	}
 	var (
 		result provider.Result
 		err    error
@@ -169,10 +176,10 @@ func (g *golden) make(t *testing.T, p provider.Provider, operation string) strin
 	switch operation {
 	case "submit":
 		result, err = p.Submit(ctx, provider.Request{ID: id, Reference: reference, Country: g.call["country"], Method: g.call["method"],
-			Phone: g.call["phone"], Amount: amount, Description: g.call["description"], CallbackURL: g.call["callback"]})
+			Phone: g.call["phone"], Amount: amount, Description: g.call["description"], CallbackURL: g.call["callback"], Refund: original})
 	case "check":
 		result, err = p.Check(ctx, provider.Query{ID: id, Reference: reference, Country: g.call["country"], Method: g.call["method"],
-			Phone: g.call["phone"], Amount: amount, Handle: g.call["handle"], CallbackURL: g.call["callback"]})
+			Phone: g.call["phone"], Amount: amount, Handle: g.call["handle"], CallbackURL: g.call["callback"], Refund: original})
 	case "test":
 		err = p.(provider.Tester).Test(ctx)
 		if err == nil {
@@ -217,6 +224,7 @@ func resultText(r provider.Result, err error) string {
 	}
 	line("reference", r.Reference)
 	line("reason", string(r.Reason))
+	line("original", string(r.Original))
 	line("code", r.Code)
 	line("message", r.Message)
 	if r.Retryable {

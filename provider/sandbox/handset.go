@@ -63,7 +63,7 @@ type MessageKind string
 // The kinds.
 const (
 	MessagePaid     MessageKind = "paid"     // the customer paid
-	MessageReceived MessageKind = "received" // a payout came
+	MessageReceived MessageKind = "received" // a payout or a refund came
 	MessageReturned MessageKind = "returned" // a payment was taken back
 )
 
@@ -175,7 +175,7 @@ func statement(requests []*request, since, now till.Time, currency string) (mess
 			}
 			m := Message{Payment: r.payment, Amount: r.movedAmount(), At: t.at, Receipt: r.receipt()}
 			switch {
-			case t.answer.outcome == provider.Success && r.kind == payout:
+			case t.answer.outcome == provider.Success && r.kind.out():
 				m.Kind = MessageReceived
 			case t.answer.outcome == provider.Success:
 				m.Kind = MessagePaid

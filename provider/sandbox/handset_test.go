@@ -125,15 +125,17 @@ func TestAHandsetHoldsItsNumberWhileItIsSeen(t *testing.T) {
 	})
 }
 
-func TestAHandsetGetsPayoutsAndWhatIsTakenBack(t *testing.T) {
+func TestAHandsetGetsPayoutsRefundsAndWhatIsTakenBack(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engine) {
 		w := newHandsetWorld(t, e)
 		w.phone = "242061230021"
 		w.hold(HandsetOn)
-		out := newPayment(w.clock, "0021")
-		out.Client, out.Phone, out.Amount.Minor = w.client, w.phone, 700
-		if _, err := w.o.Payouts().Submit(t.Context(), out); err != nil {
-			t.Fatal(err)
+		for _, payment := range []till.ID{{}, till.NewID(w.clock.Now())} {
+			out := newPayment(w.clock, "0021")
+			out.Client, out.Phone, out.Amount.Minor, out.PaymentID = w.client, w.phone, 350, payment
+			if _, err := w.o.Payouts().Submit(t.Context(), out); err != nil {
+				t.Fatal(err)
+			}
 		}
 		w.clock.Advance(2 * HoldTime)
 		w.ask(300) // nobody holds the number: it is approved, and taken back
@@ -143,7 +145,7 @@ func TestAHandsetGetsPayoutsAndWhatIsTakenBack(t *testing.T) {
 		for _, m := range h.Messages {
 			kinds = append(kinds, m.Kind)
 		}
-		if diff := cmp.Diff([]MessageKind{MessageReturned, MessagePaid, MessageReceived}, kinds); diff != "" || h.Balance.Minor != 50_700 {
+		if diff := cmp.Diff([]MessageKind{MessageReturned, MessagePaid, MessageReceived, MessageReceived}, kinds); diff != "" || h.Balance.Minor != 50_700 {
 			t.Errorf("balance %d, messages %v", h.Balance.Minor, kinds)
 		}
 		w.clock.Advance(2 * putAway)

@@ -29,10 +29,21 @@ func credits(t testing.TB, o *Operator, reference till.ID) (n int) {
 	return n
 }
 
-func TestPayoutProvider(t *testing.T) {
+func TestPayoutProvider(t *testing.T) { runPayouts(t, false) }
+
+func TestRefundProvider(t *testing.T) { runPayouts(t, true) }
+
+// runPayouts runs the suite for payouts, or for refunds that name their payments.
+func runPayouts(t *testing.T, refunds bool) {
+	t.Helper()
 	digits := map[providertest.Story]string{
 		providertest.Approve: "4567", providertest.UnknownPayer: "0005", providertest.LimitReached: "0006",
 		providertest.LostAnswer: "0011", providertest.LostRequest: "0012", providertest.Stuck: "0014",
+	}
+	if refunds {
+		digits = map[providertest.Story]string{
+			providertest.Approve: "4567", providertest.LimitReached: "0031", providertest.LostAnswer: "0034", providertest.Stuck: "0032",
+		}
 	}
 	onEngines(t, func(t *testing.T, e engine) {
 		providertest.Run(t, func(t *testing.T) providertest.Harness {
@@ -42,13 +53,68 @@ func TestPayoutProvider(t *testing.T) {
 				Provider: o.Payouts(), Payout: true,
 				Request: func(s providertest.Story) (provider.Request, bool) {
 					d, ok := digits[s]
-					return newPayment(clock, d), ok
+					r := newPayment(clock, d)
+					if refunds {
+						r.PaymentID = till.NewID(clock.Now())
+						r.Refund = &provider.Original{Reference: providertest.NewReference(), Phone: r.Phone, Amount: r.Amount}
+					}
+					return r, ok
 				},
 				Advance: clock.Advance,
 				Debits:  func(reference till.ID) int { return credits(t, o, reference) },
 			}
 		})
 	})
+}
+
+// A payment on one of these numbers succeeds, and its refund has a story.
+func TestEveryStoryOfARefund(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ digits, life, callback, credit string }{
+		{"4567", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
+		{"0005", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
+		{"0031", "0s open, 1s failed recipient_limit_reached", "1s 1 x failed", "none"},
+		{"0032", "0s open", "none", "none"},
+		{"0033", "0s open, 1s failed provider_error, 3s success", "none", "3s 500 XAF"},
+		{"0034", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
+		{"0035", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
+		{"0036", "0s open, 1s success", "1s 1 x success", "1s 500 XAF"},
+	} {
+		arrived := newClock().Now()
+		r := &request{
+			kind: refund, phone: "24206123" + c.digits, amount: till.Money{Minor: 500, Currency: "XAF"},
+			arrivedAt: arrived, expiresAt: arrived.Add(defaultWindow), callbackURL: "http://till.example/callbacks",
+		}
+		got := []string{timeline(r), callbackLine(r), debitLine(r)}
+		if diff := cmp.Diff([]string{c.life, c.callback, c.credit}, got); diff != "" {
+			t.Errorf("%s: want -, got +:\n%s", c.digits, diff)
+		}
+		for _, k := range []kind{payment, payout} {
+			if c.digits > "0030" && c.digits < "0037" && storyOf(k, r.phone) != approves {
+				t.Errorf("%s has a story of a %s", c.digits, k)
+			}
+		}
+	}
+	for digits, want := range map[string]time.Duration{"0035": heldBackDelay, "0020": 0, "4567": 0} {
+		if got := (Payouts{}).SendDelay(provider.Request{Phone: "24206123" + digits, PaymentID: till.ID{1}}); got != want {
+			t.Errorf("%s is delayed by %s", digits, got)
+		}
+	}
+}
+
+// All of a payment, or a part, by the operator's own call; but not for numbers without one.
+func TestCanRefund(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		digits string
+		minor  int64
+		want   bool
+	}{{"4567", 500, true}, {"4567", 1, true}, {"4567", 501, false}, {"4567", 0, false}, {"0035", 500, true}, {"0036", 500, false}} {
+		o := provider.Original{Phone: "24206123" + c.digits, Amount: till.Money{Minor: 500, Currency: "XAF"}}
+		if got := (Payouts{}).CanRefund(o, till.Money{Minor: c.minor, Currency: "XAF"}); got != c.want {
+			t.Errorf("%d of %s: %v", c.minor, c.digits, got)
+		}
+	}
 }
 
 func TestEveryStoryOfAPayout(t *testing.T) {

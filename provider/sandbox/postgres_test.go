@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"till/internal/testport"
 	"till/provider"
 )
 
@@ -235,7 +236,10 @@ func newRelay(t *testing.T, path string) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{address: "127.0.0.1:0"}
+	r := &relay{}
+	if r.address, err = testport.Free(); err != nil {
+		t.Fatal(err)
+	}
 	r.network, r.server = pgconn.NetworkAddress(c.Host, c.Port)
 	r.listen(t)
 	t.Cleanup(r.cut)
@@ -249,7 +253,6 @@ func (r *relay) listen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.address = l.Addr().String()
 	r.mu.Lock()
 	r.listener = l
 	r.mu.Unlock()

@@ -50,9 +50,10 @@ type Debit struct {
 
 // Debits returns all debits up to now, in the order in which the requests arrived. It reads
 // the whole book, for tests and checks to compare with.
-func (o *Operator) Debits(ctx context.Context) ([]Debit, error) { return o.movements(ctx, payment) }
+func (o *Operator) Debits(ctx context.Context) ([]Debit, error) { return o.movements(ctx, false) }
 
-func (o *Operator) movements(ctx context.Context, k kind) ([]Debit, error) {
+// movements returns what came from customers, or what went out to recipients.
+func (o *Operator) movements(ctx context.Context, out bool) ([]Debit, error) {
 	rows, err := o.book.reader.QueryContext(ctx, `SELECT `+columns+` FROM requests ORDER BY id`)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox debits: %w", err)
@@ -60,7 +61,7 @@ func (o *Operator) movements(ctx context.Context, k kind) ([]Debit, error) {
 	now := o.now()
 	var debits []Debit
 	err = eachRequest(rows, func(r *request) {
-		if at := r.movedAt(); r.kind == k && !at.IsZero() && at <= now {
+		if at := r.movedAt(); r.kind.out() == out && !at.IsZero() && at <= now {
 			debits = append(debits, Debit{r.payment, r.reference, r.movedAmount(), at})
 		}
 	})

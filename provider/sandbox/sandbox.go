@@ -157,7 +157,7 @@ func (o *Operator) accept(ctx context.Context, k kind, q provider.Request) (prov
 	}
 	switch r.story() {
 	case unknownPayer:
-		if k == payout {
+		if k.out() {
 			return answerNoSuchRecipient.result(r.reference), nil
 		}
 		return answerNoSuchPayer.result(r.reference), nil
@@ -194,7 +194,7 @@ func (o *Operator) accept(ctx context.Context, k kind, q provider.Request) (prov
 		}
 	}
 	result := answerAccepted.result(r.reference)
-	if k == payout {
+	if k.out() {
 		result = answerPayoutAccepted.result(r.reference)
 	}
 	result.Amount = r.amount

@@ -5,9 +5,9 @@ import "till"
 // Story is one line of the table of stories, for those who choose one by name.
 // What is written here is what the API shows; a test plays every line.
 type Story struct {
-	Subject     string // payment or payout
+	Subject     string // payment, payout or refund
 	Name        string
-	EndsIn      string // the last digits of the phone; "": every phone that no other story has
+	EndsIn      string // the last digits of the phone, of a refund that of who paid; "": every phone that no other story has
 	Description string
 	Status      string             // in which the subject is left
 	Reason      till.FailureReason // "": none
@@ -24,6 +24,8 @@ var (
 	succeeded = endWith(taken, till.PaymentSuccess)
 	failed    = endWith(taken, till.PaymentFailed)
 	paid      = endWith(sent, till.PayoutEventSuccess)
+	returned  = []till.EventKind{till.RefundPending, till.RefundProcessing}
+	refunded  = endWith(returned, till.RefundSuccess)
 )
 
 func endWith(begin []till.EventKind, end ...till.EventKind) []till.EventKind {
@@ -60,11 +62,30 @@ var stories = []Story{
 	{"payout", "five_callbacks", string(fiveCallbacks), "The operator calls back five times at once.", "success", "", paid},
 	{"payout", "no_callback", string(noCallback), "The operator never calls back.", "success", "", paid},
 	{"payout", "held_back", string(heldBack), "It is sent only after five seconds, so that it can be cancelled.", "success", "", paid},
+
+	{"refund", "refunded", string(approves), "The customer has the money back after a second.", "success", "", refunded},
+	{"refund", "limit_reached", "0031", "The limit of the customer's wallet is reached.", "failed", till.RecipientLimitReached, endWith(returned, till.RefundFailed)},
+	{"refund", "stuck", "0032", "The operator says for ever that it is on its way.", "processing", "", endWith(returned, till.RefundNeedsAttention)},
+	{"refund", "late_money", "0033", "It fails, and is paid two seconds later, without a callback.", "failed", till.ProviderError, endWith(returned, till.RefundFailed, till.RefundLateSuccess)},
+	{"refund", "lost_answer", "0034", "The operator's answer is lost; the money arrives.", "success", "", []till.EventKind{till.RefundPending, till.RefundSuccess}},
+	{"refund", "held_back", "0035", "It is sent only after five seconds, so that it can be cancelled.", "success", "", refunded},
+	{"refund", "by_transfer", "0036", "The operator has no refund call: the money goes back by a transfer.", "success", "", refunded},
+}
+
+// refundEndings are the stories of refunds by the last digits of the phone. Payments on these
+// numbers succeed, and so do payouts to them. 0036 has none: its refund arrives, too, by a
+// transfer.
+var refundEndings = map[story]story{
+	"0031": limitReached,
+	"0032": stuck,
+	"0033": lateMoney,
+	"0034": lostAnswer,
+	"0035": heldBack,
 }
 
 // endings are the stories by subject and last digits.
 var endings = func() map[kind]map[story]bool {
-	out := map[kind]map[story]bool{payment: {}, payout: {}}
+	out := map[kind]map[story]bool{payment: {}, payout: {}, refund: {}}
 	for _, s := range stories {
 		out[kind(s.Subject)][story(s.EndsIn)] = true
 	}
@@ -76,6 +97,9 @@ var endings = func() map[kind]map[story]bool {
 func storyOf(k kind, phone string) story {
 	if len(phone) < 4 {
 		return approves
+	}
+	if k == refund {
+		return refundEndings[story(phone[len(phone)-4:])]
 	}
 	if k != payout {
 		k = payment

@@ -14,7 +14,11 @@ type kind string
 const (
 	payment kind = "payment" // from a customer
 	payout  kind = "payout"  // to a recipient
+	refund  kind = "refund"  // back to a customer, by either road
 )
+
+// out reports whether money goes out.
+func (k kind) out() bool { return k == payout || k == refund }
 
 // story is what happens to a request, named by the last four digits of the
 // customer's or recipient's phone.
@@ -41,6 +45,10 @@ const (
 	heldBack      story = "0020" // of payouts: waits before it is sent
 	reverses      story = "0021" // succeeds, and is taken back after that
 )
+
+// noRefundCall is how numbers end whose payments this operator does not give back by naming
+// them.
+const noRefundCall = "0036"
 
 // How long things take.
 const (
@@ -122,7 +130,7 @@ type transition struct {
 // transitions returns everything that happens to the request, in order.
 func (r *request) transitions() []transition {
 	decision := r.arrivedAt.Add(decisionTime)
-	if r.kind == payout {
+	if r.kind.out() {
 		switch r.story() {
 		case limitReached:
 			return []transition{{decision, answerRecipientLimit}}
@@ -171,7 +179,7 @@ func (r *request) transitions() []transition {
 // resultAt returns what the operator says about the request at t.
 func (r *request) resultAt(t till.Time) provider.Result {
 	now := answerOpen
-	if r.kind == payout {
+	if r.kind.out() {
 		now = answerPayoutOpen
 	}
 	for _, turn := range r.transitions() {

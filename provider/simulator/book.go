@@ -31,7 +31,7 @@ type Plan struct {
 	Silent bool          // no callback
 }
 
-// Entry is one request in the operator's book. Kind is "payment" or "payout".
+// Entry is one request in the operator's book. Kind is "payment", "payout" or "refund".
 type Entry struct {
 	Kind      string    `json:"kind"`
 	Reference string    `json:"reference"` // the caller's, unique per kind; "" if the operator accepts none

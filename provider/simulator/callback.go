@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -26,11 +27,15 @@ type CallbackSender struct {
 // operators.
 const maxPending = 100_000
 
-// NewCallbackSender returns a sender of at most 64 callbacks at once.
-func NewCallbackSender(d *FaultInjector) *CallbackSender {
+// Dial opens a connection, as net.Dialer does.
+type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// NewCallbackSender returns a sender of at most 64 callbacks at once. dial replaces the
+// dialer, for a network in memory; nil means the system's.
+func NewCallbackSender(d *FaultInjector, dial Dial) *CallbackSender {
 	ctx, stop := context.WithCancel(context.Background())
 	return &CallbackSender{injector: d, ctx: ctx, stop: stop, slots: make(chan struct{}, 64),
-		http: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
+		http: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16, DialContext: dial}}}
 }
 
 // Stop ends the sender: callbacks that are due later are never sent.

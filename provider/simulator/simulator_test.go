@@ -266,7 +266,7 @@ func received(t *testing.T, refuse int64) (url string, calls chan string) {
 
 func TestCallbacks(t *testing.T) {
 	url, calls := received(t, 0)
-	c := simulator.NewCallbackSender(simulator.NewFaultInjector(simulator.Faults{}))
+	c := simulator.NewCallbackSender(simulator.NewFaultInjector(simulator.Faults{}), nil)
 	c.Send(time.Millisecond, 0, func() *http.Request { return simulator.Post("PUT", url, []byte("{}")) })
 	if got := <-calls; got != "PUT {}" {
 		t.Errorf("the callback is %q", got)
@@ -282,14 +282,14 @@ func TestCallbacks(t *testing.T) {
 		t.Errorf("%d more callbacks came", len(calls))
 	}
 
-	c = simulator.NewCallbackSender(simulator.NewFaultInjector(simulator.Faults{DuplicateCallback: 1}))
+	c = simulator.NewCallbackSender(simulator.NewFaultInjector(simulator.Faults{DuplicateCallback: 1}), nil)
 	c.Send(0, 0, func() *http.Request { return simulator.Post("POST", url, []byte("x")) })
 	for range 5 {
 		<-calls
 	}
 	c.Stop()
 
-	c = simulator.NewCallbackSender(simulator.NewFaultInjector(simulator.Faults{LostCallback: 1}))
+	c = simulator.NewCallbackSender(simulator.NewFaultInjector(simulator.Faults{LostCallback: 1}), nil)
 	c.Send(0, 0, func() *http.Request { return simulator.Post("POST", url, []byte("x")) })
 	c.Stop()
 	if len(calls) != 0 {
@@ -299,7 +299,7 @@ func TestCallbacks(t *testing.T) {
 
 func TestACallbackIsTriedAgain(t *testing.T) {
 	url, calls := received(t, 1)
-	c := simulator.NewCallbackSender(simulator.NewFaultInjector(simulator.Faults{}))
+	c := simulator.NewCallbackSender(simulator.NewFaultInjector(simulator.Faults{}), nil)
 	defer c.Stop()
 	c.Send(0, 1, func() *http.Request { return simulator.Post("POST", url, []byte("x")) })
 	<-calls

@@ -42,16 +42,25 @@ const defaultConns = 64
 //
 // It uses HTTP/1.1 only, where a connection that dies loses one answer. In HTTP/2 all calls
 // share one connection, and its death is not noticed for minutes.
-func NewClient(conns int) *Client {
+func NewClient(conns int) *Client { return ClientOf(provider.Deps{Conns: conns}) }
+
+// ClientOf is NewClient for an adapter's dependencies.
+func ClientOf(d provider.Deps) *Client {
+	conns, dial, proxy := d.Conns, d.Dial, http.ProxyFromEnvironment
 	if conns <= 0 {
 		conns = defaultConns
+	}
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	} else {
+		proxy = nil
 	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	return &Client{&http.Client{
 		Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+			Proxy:                  proxy,
+			DialContext:            dial,
 			Protocols:              &protocols,
 			MaxConnsPerHost:        conns,
 			MaxIdleConnsPerHost:    conns,

@@ -146,11 +146,13 @@ func TestErrNotSentIsCertain(t *testing.T) {
 
 	// A server that takes the connection and not one byte: we cannot know.
 	hang := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
+	ctx, end := context.WithCancelCause(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		end(context.DeadlineExceeded) // not before it is there, however slow the machine is
+		<-hang
+	}))
 	defer server.Close()
 	defer close(hang)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
 	_, err = wire.NewClient(0).Do(ctx, "POST", server.URL, nil, []byte("x"))
 	if err == nil || errors.Is(err, provider.ErrNotSent) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error is %v, want that the time is over", err)
@@ -318,5 +320,33 @@ func TestLife(t *testing.T) {
 		if token, got, err := wire.ParseToken(r, false); got != want || (err == nil) != (want != 0) || (token == "t") != (want != 0) {
 			t.Errorf("%q is %v, %v; want %v", text, got, err, want)
 		}
+	}
+}
+
+// A network in memory: nothing was sent where there is no connection, and whatever became of
+// a call that had one, nobody knows.
+func TestANetworkInMemory(t *testing.T) {
+	ours, theirs := net.Pipe()
+	dialed := []func() (net.Conn, error){
+		func() (net.Conn, error) { return nil, errors.New("nobody listens") },
+		func() (net.Conn, error) { return ours, nil },
+	}
+	n := 0
+	client := wire.ClientOf(provider.Deps{Dial: func(_ context.Context, _, addr string) (net.Conn, error) {
+		if addr != "operator.test:80" {
+			t.Errorf("dialed is %s", addr)
+		}
+		n++
+		return dialed[n-1]()
+	}})
+	if _, err := do(t, client, http.MethodPost, "http://operator.test/", []byte("x")); !errors.Is(err, provider.ErrNotSent) {
+		t.Errorf("nobody listens: %v", err)
+	}
+	go func() {
+		theirs.Read(make([]byte, 1))
+		theirs.Close()
+	}()
+	if _, err := do(t, client, http.MethodPost, "http://operator.test/", []byte("x")); err == nil || errors.Is(err, provider.ErrNotSent) {
+		t.Errorf("a byte was read: %v", err)
 	}
 }

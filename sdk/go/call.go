@@ -294,13 +294,19 @@ func (op operation) answers(body []byte) bool {
 	}
 	var got struct {
 		ID    string            `json:"id"`
+		KeyID string            `json:"key_id"`
 		Items []json.RawMessage `json:"items"`
 	}
 	err := json.Unmarshal(body, &got)
-	if strings.HasSuffix(op.path, "}") {
-		return err == nil && got.ID != ""
+	switch {
+	case err != nil:
+		return false
+	case strings.HasSuffix(op.path, "}"):
+		return got.ID != ""
+	case op == opGetMe:
+		return got.KeyID != ""
 	}
-	return err == nil && got.Items != nil
+	return got.Items != nil
 }
 
 // request renders a try.

@@ -18,6 +18,9 @@ import (
 type Client struct {
 	Payments       *Payments
 	Payouts        *Payouts
+	Refunds        *Refunds
+	Checkouts      *Checkouts
+	Links          *Links
 	Events         *Events
 	Webhooks       *WebhookEndpoints
 	PaymentMethods *PaymentMethods
@@ -125,11 +128,16 @@ func New(baseURL string, key KeySource, options ...Option) (*Client, error) {
 	if c.expect != "" && c.expect != "live" && c.expect != "test" {
 		return nil, errors.New(`till: what is expected is "live" or "test"`)
 	}
-	c.Payments, c.Payouts = &Payments{c}, &Payouts{c}
+	c.Payments, c.Payouts, c.Refunds, c.Checkouts, c.Links = &Payments{c}, &Payouts{c}, &Refunds{c}, &Checkouts{c}, &Links{c}
 	c.Events, c.Webhooks = &Events{c}, &WebhookEndpoints{c}
 	c.PaymentMethods, c.Wallets, c.Transactions = &PaymentMethods{c}, &Wallets{c}, &Transactions{c}
 	c.APIKeys, c.Sandbox = &APIKeys{c}, &Sandbox{c}
 	return c, nil
+}
+
+// Me tells whose key this is, what it may do, and where the service is reached.
+func (c *Client) Me(ctx context.Context) (*Me, error) {
+	return read[Me](ctx, c, request{op: opGetMe})
 }
 
 func loopback(host string) bool {

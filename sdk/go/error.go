@@ -21,6 +21,8 @@ type Failure struct {
 	Reason         string // why there was no good answer: timeout, reset, cut, not_json, redirect, …
 	PaymentID      string // with CodeIdempotencyKeyReused: whose key it is
 	PayoutID       string
+	RefundID       string // likewise; with CodeRefundInProgress the one that is open
+	Refundable     string // with CodeRefundExceedsPayment: what is left to give back, in minor units
 
 	cause error // of a context that ended
 }
@@ -127,16 +129,22 @@ func judge(op operation, t *tried, before bool) verdict {
 	return unless(verdictRefused)
 }
 
-// failure makes the error of a verdict.
-func failure(v verdict, t *tried, key string, tries int) error {
+// newFailure reads an answer.
+func newFailure(t *tried, key string, tries int) *Failure {
 	e := &Failure{Status: t.status, RequestID: t.header.Get("X-Request-Id"), RetryAfter: t.retryAfter, IdempotencyKey: key, Tries: tries, Reason: t.reason, cause: t.cause}
 	if p := t.problem; p != nil {
 		e.Code, e.Detail, e.Errors = p.Code, p.Detail, p.Errors
-		e.PaymentID, e.PayoutID = Value(p.PaymentID), Value(p.PayoutID)
+		e.PaymentID, e.PayoutID, e.RefundID, e.Refundable = Value(p.PaymentID), Value(p.PayoutID), Value(p.RefundID), Value(p.Refundable)
 		if e.RequestID == "" {
 			e.RequestID = p.RequestID
 		}
 	}
+	return e
+}
+
+// failure makes the error of a verdict.
+func failure(v verdict, t *tried, key string, tries int) error {
+	e := newFailure(t, key, tries)
 	switch v {
 	case verdictUnavailable:
 		return &Unavailable{e}

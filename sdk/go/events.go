@@ -7,25 +7,6 @@ import (
 	"time"
 )
 
-// Kinds of events. The list is open.
-const (
-	PaymentPending          = "payment.pending"
-	PaymentProcessing       = "payment.processing"
-	PaymentSuccess          = "payment.success"
-	PaymentFailed           = "payment.failed"
-	PaymentExpired          = "payment.expired"
-	PaymentLateSuccess      = "payment.late_success"
-	PaymentReversed         = "payment.reversed"
-	PaymentUpdated          = "payment.updated"
-	PayoutPending           = "payout.pending"
-	PayoutProcessing        = "payout.processing"
-	PayoutSuccess           = "payout.success"
-	PayoutFailed            = "payout.failed"
-	PayoutCancelled         = "payout.cancelled"
-	PayoutLateSuccess       = "payout.late_success"
-	WebhookEndpointDisabled = "webhook_endpoint.disabled"
-)
-
 // Events are the calls about the event log.
 type Events struct{ c *Client }
 

@@ -1,3 +1,3 @@
-module till/sdk/go
+module github.com/till-project/till/sdk/go
 
 go 1.24

@@ -68,6 +68,16 @@ func (m Money) minor() (*big.Int, error) {
 	return n, nil
 }
 
+// String is the amount for logs, as "50.00 KES"; in minor units if the currency is not known.
+// See Format for people.
+func (m Money) String() string {
+	text, err := m.Major()
+	if err != nil {
+		return m.Value + " minor units of " + m.Currency
+	}
+	return text + " " + m.Currency
+}
+
 // both reads two amounts of one currency.
 func (m Money) both(other Money) (a, b *big.Int, err error) {
 	if a, err = m.minor(); err == nil {

@@ -15,6 +15,21 @@ var (
 	opGetPayment             = operation{"getPayment", "GET", "/payments/{payment_id}", repeatSafe}
 	opListPaymentAttempts    = operation{"listPaymentAttempts", "GET", "/payments/{payment_id}/attempts", repeatSafe}
 	opListPaymentEvents      = operation{"listPaymentEvents", "GET", "/payments/{payment_id}/events", repeatSafe}
+	opListPaymentRefunds     = operation{"listPaymentRefunds", "GET", "/payments/{payment_id}/refunds", repeatSafe}
+	opCreateRefund           = operation{"createRefund", "POST", "/refunds", repeatKey}
+	opListRefunds            = operation{"listRefunds", "GET", "/refunds", repeatSafe}
+	opGetRefund              = operation{"getRefund", "GET", "/refunds/{refund_id}", repeatSafe}
+	opCancelRefund           = operation{"cancelRefund", "POST", "/refunds/{refund_id}/cancel", repeatSafe}
+	opListRefundAttempts     = operation{"listRefundAttempts", "GET", "/refunds/{refund_id}/attempts", repeatSafe}
+	opListRefundEvents       = operation{"listRefundEvents", "GET", "/refunds/{refund_id}/events", repeatSafe}
+	opCreateCheckout         = operation{"createCheckout", "POST", "/checkouts", repeatKey}
+	opListCheckouts          = operation{"listCheckouts", "GET", "/checkouts", repeatSafe}
+	opGetCheckout            = operation{"getCheckout", "GET", "/checkouts/{checkout_id}", repeatSafe}
+	opCancelCheckout         = operation{"cancelCheckout", "POST", "/checkouts/{checkout_id}/cancel", repeatSafe}
+	opCreateLink             = operation{"createLink", "POST", "/links", repeatKey}
+	opListLinks              = operation{"listLinks", "GET", "/links", repeatSafe}
+	opGetLink                = operation{"getLink", "GET", "/links/{link_id}", repeatSafe}
+	opUpdateLink             = operation{"updateLink", "PATCH", "/links/{link_id}", repeatSafe}
 	opCreatePayout           = operation{"createPayout", "POST", "/payouts", repeatKey}
 	opListPayouts            = operation{"listPayouts", "GET", "/payouts", repeatSafe}
 	opGetPayout              = operation{"getPayout", "GET", "/payouts/{payout_id}", repeatSafe}
@@ -34,8 +49,10 @@ var (
 	opListDeliveries         = operation{"listDeliveries", "GET", "/webhook-endpoints/{endpoint_id}/deliveries", repeatSafe}
 	opReplayEvents           = operation{"replayEvents", "POST", "/webhook-endpoints/{endpoint_id}/replay", repeatNever}
 	opListPaymentMethods     = operation{"listPaymentMethods", "GET", "/payment-methods", repeatSafe}
+	opPredictPaymentMethod   = operation{"predictPaymentMethod", "POST", "/payment-methods/predict", repeatSafe}
 	opListWallets            = operation{"listWallets", "GET", "/wallets", repeatSafe}
 	opListTransactions       = operation{"listTransactions", "GET", "/transactions", repeatSafe}
+	opGetMe                  = operation{"getMe", "GET", "/me", repeatSafe}
 	opListAPIKeys            = operation{"listApiKeys", "GET", "/api-keys", repeatSafe}
 	opCreateAPIKey           = operation{"createApiKey", "POST", "/api-keys", repeatNever}
 	opRevokeAPIKey           = operation{"revokeApiKey", "DELETE", "/api-keys/{key_id}", repeatSafe}
@@ -52,6 +69,21 @@ var operations = []operation{
 	opGetPayment,
 	opListPaymentAttempts,
 	opListPaymentEvents,
+	opListPaymentRefunds,
+	opCreateRefund,
+	opListRefunds,
+	opGetRefund,
+	opCancelRefund,
+	opListRefundAttempts,
+	opListRefundEvents,
+	opCreateCheckout,
+	opListCheckouts,
+	opGetCheckout,
+	opCancelCheckout,
+	opCreateLink,
+	opListLinks,
+	opGetLink,
+	opUpdateLink,
 	opCreatePayout,
 	opListPayouts,
 	opGetPayout,
@@ -71,8 +103,10 @@ var operations = []operation{
 	opListDeliveries,
 	opReplayEvents,
 	opListPaymentMethods,
+	opPredictPaymentMethod,
 	opListWallets,
 	opListTransactions,
+	opGetMe,
 	opListAPIKeys,
 	opCreateAPIKey,
 	opRevokeAPIKey,

@@ -2,6 +2,7 @@ package till
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,10 +23,12 @@ func (t *Teller[T]) put(ctx context.Context, tx T, kind, order string, until tim
 		for i := range attempts {
 			row := &attempts[i]
 			number = row.Attempt + 1
-			if row.paid() {
+			switch {
+			case kind == KindRefund && row.open(): // another one of the same sum may well be meant
+				return &AttemptOpen{row.Order, row.State, row.SendUntil}
+			case kind != KindRefund && row.paid():
 				return &AlreadyPaid{order}
-			}
-			if row.open() {
+			case row.open():
 				return t.again(row, body)
 			}
 		}
@@ -88,15 +91,16 @@ const (
 	Later     ProgressState = "later"   // the service cannot take it now; nothing exists; it is sent again
 	Uncertain ProgressState = "unclear" // not known yet; say "check your phone" all the same
 	Lapsed    ProgressState = "lapsed"  // it was not sent in its time; nothing exists
-	Lost      ProgressState = "lost"    // the service had it, or of a payout may have had it, and does not know it: a person looks
+	Lost      ProgressState = "lost"    // the service had it, or of a payout or refund may have had it, and does not know it: a person looks
 )
 
 // Progress is how far an attempt got.
 type Progress struct {
 	State    ProgressState
-	ID       string   // of the payment or payout, once taken
+	ID       string   // of the payment, payout or refund, once taken
 	Payment  *Payment // as the service answered, if it just did
 	Payout   *Payout
+	Refund   *Refund
 	Replayed bool
 	Err      error // an [Unavailable] or [Unclear], for the log
 }
@@ -111,6 +115,11 @@ func (t *Teller[T]) Send(ctx context.Context, order string) (Progress, error) {
 // SendPayOut posts the newest payout of an order, like Send.
 func (t *Teller[T]) SendPayOut(ctx context.Context, order string) (Progress, error) {
 	return t.sendOrder(ctx, KindPayout, order)
+}
+
+// SendRefund posts the newest refund of an order, like Send.
+func (t *Teller[T]) SendRefund(ctx context.Context, order string) (Progress, error) {
+	return t.sendOrder(ctx, KindRefund, order)
 }
 
 func (t *Teller[T]) sendOrder(ctx context.Context, kind, order string) (Progress, error) {
@@ -211,15 +220,14 @@ func settled(row *Row) (Progress, error) {
 	case StateLost:
 		return Progress{State: Lost, ID: row.RemoteID}, nil
 	}
-	return Progress{}, &Refused{&Failure{Code: row.Problem, IdempotencyKey: row.Key, Tries: row.Tries}}
+	why := keptOf(row.Details)
+	return Progress{}, &Refused{&Failure{Code: row.Problem, Status: why.Status, Detail: why.Detail, Errors: why.Errors, RequestID: why.RequestID,
+		IdempotencyKey: row.Key, Tries: row.Tries}}
 }
 
 // request is the create that a row stands for.
 func (r *Row) request() request {
-	op := opCreatePayment
-	if r.Kind == KindPayout {
-		op = opCreatePayout
-	}
+	op := map[string]operation{KindPayment: opCreatePayment, KindPayout: opCreatePayout, KindRefund: opCreateRefund}[r.Kind]
 	return request{op: op, body: r.Body, key: r.Key}
 }
 
@@ -239,7 +247,7 @@ func (t *Teller[T]) post(ctx context.Context, row *Row, before bool) (p Progress
 	}
 	verdict := judge(r.op, got, before)
 	if verdict == verdictDone {
-		if p, err = t.answered(got, r); err == nil {
+		if p, err = answered(got, r); err == nil {
 			t.client.budget.success()
 			return p, 0, t.take(ctx, row, p)
 		}
@@ -252,11 +260,14 @@ func (t *Teller[T]) post(ctx context.Context, row *Row, before bool) (p Progress
 			verdict = verdictUnclear
 		case found != nil:
 			return *found, 0, t.adopt(ctx, row, *found)
-		case row.Kind == KindPayout:
+		case row.Kind != KindPayment:
 			verdict = verdictUnclear // the try before may have been taken, by a service that was restored since
 		default:
 			verdict = verdictRefused
 		}
+	}
+	if verdict == verdictRefused {
+		return Progress{}, 0, t.refuse(ctx, row, before, got)
 	}
 	fail := failure(verdict, got, row.Key, row.Tries)
 	wait = delay(min(row.Tries-1, 5), got.retryAfter, t.client.random())
@@ -265,20 +276,24 @@ func (t *Teller[T]) post(ctx context.Context, row *Row, before bool) (p Progress
 	if !got.passing() {
 		wait = 0
 	}
-	switch verdict {
-	case verdictRefused:
-		word := got.code()
-		if word == "" {
-			word = "refused"
-		}
-		_, err := t.settle(ctx, row, Settlement{From: []string{StateSending}, Lease: row.Lease, State: StateRefused, Problem: &word})
-		return Progress{}, 0, errors.Join(fail, err)
-	case verdictUnavailable: // nothing arrived, now or before
+	if verdict == verdictUnavailable { // nothing arrived, now or before
 		_, err := t.settle(ctx, row, Settlement{From: []string{StateSending}, Lease: row.Lease, State: StateWritten, NextAt: next})
 		return Progress{State: Later, Err: fail}, wait, err
 	}
 	_, err = t.settle(ctx, row, Settlement{From: []string{StateSending}, Lease: row.Lease, State: StateSending, NextAt: next})
 	return Progress{State: Uncertain, Err: fail}, wait, err
+}
+
+// refuse ends a row that the service does not take. If your function fails, it
+// was not told, so the wish is sent again.
+func (t *Teller[T]) refuse(ctx context.Context, row *Row, before bool, got *tried) error {
+	fail := &Refused{newFailure(got, row.Key, row.Tries)}
+	word := cmp.Or(fail.Code, StateRefused)
+	s := Settlement{From: []string{StateSending}, Lease: row.Lease, State: StateRefused, Problem: &word, Details: detailsOf(fail.Failure)}
+	if _, err := t.end(ctx, row, s); err != nil {
+		return t.backToWritten(ctx, row, before, err)
+	}
+	return fail
 }
 
 // settle changes a row in the store, and in memory if the store did.
@@ -291,9 +306,10 @@ func (t *Teller[T]) settle(ctx context.Context, row *Row, s Settlement) (bool, e
 	return ok, err
 }
 
-// backToWritten undoes a count of which nothing was sent.
+// backToWritten undoes a count of which nothing was sent, or an end that your
+// function did not take.
 func (t *Teller[T]) backToWritten(ctx context.Context, row *Row, before bool, cause error) error {
-	s := Settlement{From: []string{StateSending}, Lease: row.Lease, State: StateWritten, NextAt: t.now().Add(outboxDelay(row.Tries))}
+	s := Settlement{From: []string{row.State}, Lease: row.Lease, State: StateWritten, NextAt: t.now().Add(outboxDelay(row.Tries))}
 	if before {
 		s.State = StateSending
 	}
@@ -311,37 +327,38 @@ func outboxDelay(tries int) time.Duration {
 }
 
 // answered reads the answer to a create.
-func (t *Teller[T]) answered(got *tried, r request) (Progress, error) {
-	p := Progress{State: Taken, Replayed: got.header.Get("Idempotent-Replayed") == "true"}
+func answered(got *tried, r request) (Progress, error) {
+	var x thing
 	var err error
-	if r.op.id == opCreatePayout.id {
-		if p.Payout, err = payoutOf(got, r); err == nil {
-			p.ID = p.Payout.ID
-		}
-	} else if p.Payment, err = paymentOf(got, r); err == nil {
-		p.ID = p.Payment.ID
+	switch r.op.id {
+	case opCreatePayout.id:
+		x.payout, err = payoutOf(got, r)
+	case opCreateRefund.id:
+		x.refund, err = refundOf(got, r)
+	default:
+		x.payment, err = paymentOf(got, r)
 	}
-	return p, err
+	if err != nil {
+		return Progress{}, err
+	}
+	p := x.progress()
+	p.Replayed = got.header.Get("Idempotent-Replayed") == "true"
+	return p, nil
 }
 
 // take notes that the service has it. News that came before the answer is not
 // undone.
 func (t *Teller[T]) take(ctx context.Context, row *Row, p Progress) error {
-	status, expires := "", time.Time{}
-	if p.Payment != nil {
-		status, expires = p.Payment.Status, p.Payment.ExpiresAt.Time()
-	} else {
-		status, expires = p.Payout.Status, p.Payout.ExpiresAt.Time()
-	}
+	told := p.thing().facts()
 	s := Settlement{
 		From: []string{StateWritten, StateSending, StateLapsed, StateRefused, StateLost}, State: StateTaken,
-		NextAt: t.now().Add(t.cfg.openAfter), SendUntil: expires, RemoteID: &p.ID,
+		NextAt: t.now().Add(t.cfg.openAfter), SendUntil: told.expires.Time(), RemoteID: &p.ID,
 	}
 	if row.Problem != problemAbandoned {
-		s.Problem = Ptr("")
+		s.Problem, s.Details = Ptr(""), Ptr("")
 	}
-	if row.Status == "" && rank(status) < rankFinal {
-		s.Status = &status // what ended is told by apply, with the call of the function
+	if row.Status == "" && rank(told.status) < rankFinal {
+		s.Status = &told.status // what ended is told by apply, with the call of the function
 	}
 	_, err := t.settle(ctx, row, s)
 	return err
@@ -349,18 +366,22 @@ func (t *Teller[T]) take(ctx context.Context, row *Row, p Progress) error {
 
 // find asks the service for what a row made; nil if there is nothing.
 func (t *Teller[T]) find(ctx context.Context, row *Row) (*Progress, error) {
-	if row.Kind == KindPayout {
-		p, err := t.client.Payouts.byKey(ctx, row.Key)
-		if p == nil || err != nil {
-			return nil, err
-		}
-		return &Progress{State: Taken, ID: p.ID, Payout: p, Replayed: true}, nil
+	var x thing
+	var err error
+	switch row.Kind {
+	case KindPayout:
+		x.payout, err = t.client.Payouts.byKey(ctx, row.Key)
+	case KindRefund:
+		x.refund, err = t.client.Refunds.byKey(ctx, row.Key)
+	default:
+		x.payment, err = t.client.Payments.byKey(ctx, row.Key)
 	}
-	p, err := t.client.Payments.byKey(ctx, row.Key)
-	if p == nil || err != nil {
+	if err != nil || x == (thing{}) {
 		return nil, err
 	}
-	return &Progress{State: Taken, ID: p.ID, Payment: p, Replayed: true}, nil
+	p := x.progress()
+	p.Replayed = true
+	return &p, nil
 }
 
 // adopt takes what was found, with the news that it brings.
@@ -368,18 +389,21 @@ func (t *Teller[T]) adopt(ctx context.Context, row *Row, p Progress) error {
 	if err := t.take(ctx, row, p); err != nil {
 		return err
 	}
-	return t.applyRead(ctx, p.Payment, p.Payout)
+	return t.applyRead(ctx, p.thing())
 }
 
 // stale ends a wish whose time is over. What was never sent lapses. What may
 // have arrived is asked for by its key, not sooner than a request can be on its
 // way; it is never posted again. If the service does not know it, a payment
-// lapses. A payout is lost: a service that was restored from a backup forgot
-// what it had paid out since, and one more payout would pay twice.
+// lapses. A payout or refund is lost: a service that was restored from a backup
+// forgot what it had paid out since, and one more would pay twice.
 func (t *Teller[T]) stale(ctx context.Context, row Row, now time.Time) (Progress, error) {
 	if row.State == StateWritten {
-		ok, err := t.settle(ctx, &row, Settlement{From: []string{StateWritten}, State: StateLapsed, Problem: Ptr(problemStale)})
-		if err == nil && !ok {
+		ok, err := t.end(ctx, &row, Settlement{From: []string{StateWritten}, State: StateLapsed, Problem: Ptr(problemStale)})
+		if err != nil {
+			return Progress{}, t.backToWritten(ctx, &row, false, err)
+		}
+		if !ok {
 			err = ErrOtherWrite
 		}
 		return Progress{State: Lapsed}, err
@@ -397,10 +421,13 @@ func (t *Teller[T]) stale(ctx context.Context, row Row, now time.Time) (Progress
 		return *found, t.adopt(ctx, &row, *found)
 	}
 	end := StateLapsed
-	if row.Kind == KindPayout {
+	if row.Kind != KindPayment {
 		end = StateLost
 	}
-	ok, err := t.settle(ctx, &row, Settlement{From: []string{StateSending}, Lease: row.Lease, State: end, Problem: Ptr(problemStale)})
+	ok, err := t.end(ctx, &row, Settlement{From: []string{StateSending}, Lease: row.Lease, State: end, Problem: Ptr(problemStale)})
+	if err != nil {
+		return Progress{}, t.backToWritten(ctx, &row, true, err)
+	}
 	if !ok { // news came meanwhile
 		return Progress{State: Uncertain}, err
 	}

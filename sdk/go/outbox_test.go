@@ -9,20 +9,18 @@ import (
 	"testing"
 	"time"
 
-	till "till/sdk/go"
-	"till/sdk/go/filestore"
+	till "github.com/till-project/till/sdk/go"
+	"github.com/till-project/till/sdk/go/filestore"
 )
 
 // hasty brings news between a read that finds nothing and the lapse of its wish.
 type hasty struct{ *filestore.Store }
 
-func (h hasty) Settle(ctx context.Context, s till.Settlement) (bool, error) {
-	if s.State == till.StateLapsed {
-		if _, err := h.Store.Settle(ctx, till.Settlement{Key: s.Key, State: till.StateTaken, RemoteID: till.Ptr("p-1")}); err != nil {
-			return false, err
-		}
+func (h hasty) Apply(ctx context.Context, subject, kind, key string, fn func(context.Context, *filestore.Tx, till.Subject, []till.Row) (till.Decision, error)) error {
+	if _, err := h.Store.Settle(ctx, till.Settlement{Key: key, State: till.StateTaken, RemoteID: till.Ptr("p-1")}); err != nil {
+		return err
 	}
-	return h.Store.Settle(ctx, s)
+	return h.Store.Apply(ctx, subject, kind, key, fn)
 }
 
 // forgetful starts a service that knows nothing and refuses every create.
@@ -103,7 +101,10 @@ func TestNewsDuringALapse(t *testing.T) {
 	t.Parallel()
 	client, store := forgetful(t)
 	now := time.Now()
-	teller := till.NewTeller(client, till.Store[*filestore.Tx](hasty{store}), func(context.Context, *filestore.Tx, till.Change) error { return nil },
+	teller := till.NewTeller(client, till.Store[*filestore.Tx](hasty{store}), func(_ context.Context, _ *filestore.Tx, c till.Change) error {
+		t.Errorf("it was told %s", c.Kind)
+		return nil
+	},
 		till.WithClock(func() time.Time { return now }), till.WithSendUntil(time.Second, time.Second), till.WithLookAfter(0))
 	if err := store.Update(t.Context(), func(tx *filestore.Tx) error { return teller.Collect(t.Context(), tx, wish("o-1")) }); err != nil {
 		t.Fatal(err)

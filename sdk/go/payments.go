@@ -111,11 +111,20 @@ func (s *Payments) byKey(ctx context.Context, key string) (*Payment, error) {
 // Get reads a payment.
 func (s *Payments) Get(ctx context.Context, id string) (*Payment, error) { return s.get(ctx, id, 0) }
 
+// Await reads a payment, and answers on a change of its status, or after wait, at most 30
+// seconds. A service that cannot wait answers at once.
+func (s *Payments) Await(ctx context.Context, id string, wait time.Duration) (*Payment, error) {
+	return s.get(ctx, id, min(wait, maxWait))
+}
+
 // get reads a payment, and lets the service wait for a change of its status
 // where the service can.
 func (s *Payments) get(ctx context.Context, id string, wait time.Duration) (*Payment, error) {
 	return getWaiting[Payment](ctx, s.c, opGetPayment, id, wait)
 }
+
+// maxWait is how long the service waits at most.
+const maxWait = 30 * time.Second
 
 // getWaiting reads one thing. A service that does not know the parameter wait
 // says so once, and is not asked again.

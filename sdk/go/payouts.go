@@ -64,6 +64,12 @@ func (s *Payouts) byKey(ctx context.Context, key string) (*Payout, error) {
 // Get reads a payout.
 func (s *Payouts) Get(ctx context.Context, id string) (*Payout, error) { return s.get(ctx, id, 0) }
 
+// Await reads a payout, and answers on a change of its status, or after wait, at most 30
+// seconds. A service that cannot wait answers at once.
+func (s *Payouts) Await(ctx context.Context, id string, wait time.Duration) (*Payout, error) {
+	return s.get(ctx, id, min(wait, maxWait))
+}
+
 func (s *Payouts) get(ctx context.Context, id string, wait time.Duration) (*Payout, error) {
 	return getWaiting[Payout](ctx, s.c, opGetPayout, id, wait)
 }

@@ -10,6 +10,7 @@ import (
 const (
 	KindPayment = "payment"
 	KindPayout  = "payout"
+	KindRefund  = "refund"
 )
 
 // States of a row in the outbox: written, sending, taken, ended; and refused,
@@ -21,7 +22,7 @@ const (
 	StateEnded   = "ended"   // its status is final
 	StateRefused = "refused" // the service does not take it; nothing exists
 	StateLapsed  = "lapsed"  // it was not sent in its time, or withdrawn; nothing exists
-	StateLost    = "lost"    // the service had it, or of a payout may have had it, and does not know it
+	StateLost    = "lost"    // the service had it, or of a payout or refund may have had it, and does not know it
 )
 
 // Row is an attempt in the outbox.
@@ -36,10 +37,11 @@ type Row struct {
 	NextAt    time.Time // when to send it, or to read it again
 	Lease     time.Time // the deadline of its last try; the zero time before the first
 	SendUntil time.Time // after this it is posted no more; once taken, when the customer's time ends
-	RemoteID  string    // the id of the payment or payout
+	RemoteID  string    // the id of the payment, payout or refund
 	Status    string    // the last kind of news, without its noun: success, late_success, reversed, …
 	Problem   string    // why a person should look
 	CreatedAt time.Time
+	Details   string // JSON: status, detail, request_id and errors of the problem; "" where there are none
 }
 
 // open reports whether an attempt may still bring money.
@@ -83,9 +85,10 @@ type Settlement struct {
 	RemoteID  *string   // nil leaves it
 	Status    *string
 	Problem   *string
+	Details   *string
 }
 
-// Subject is what is known about a payment, payout or other event.
+// Subject is what is known about a payment, payout, refund or other event.
 type Subject struct {
 	ID       string
 	Rank     int
@@ -113,7 +116,8 @@ type Decision struct {
 // Store is three tables in your database. T is your handle of a transaction, as
 // *sql.Tx. A store of your own passes the suite in storetest.
 type Store[T any] interface {
-	// Install makes the tables where they are missing.
+	// Install makes the tables where they are missing, and the columns that came
+	// later.
 	Install(ctx context.Context) error
 
 	// Attempts returns the attempts of an order, oldest first, as tx sees them.

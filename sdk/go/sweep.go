@@ -121,7 +121,12 @@ func (t *Teller[T]) readLog(ctx context.Context, r *Report, wait time.Duration) 
 		return err
 	}
 	cursor.Name = t.cfg.cursor
-	after, reset, failed := cursor.After, false, error(nil)
+	if cursor.Log == "" && !t.cfg.fromStart {
+		if err := t.begin(ctx, &cursor, r); err != nil {
+			return err
+		}
+	}
+	after, reset, failed, foreign := cursor.After, false, error(nil), t.cfg.foreign
 	for {
 		if err := t.pace.wait(ctx); err != nil {
 			return err
@@ -136,10 +141,11 @@ func (t *Teller[T]) readLog(ctx context.Context, r *Report, wait time.Duration) 
 			if reset {
 				return errors.New("till: the event log changes while it is read")
 			}
-			if err := t.reread(ctx, r); err != nil {
+			if err := t.reread(ctx, t.now().Add(-lookBack), r); err != nil {
 				return err
 			}
 			cursor.Log, cursor.After, after, reset = "", 0, 0, true
+			foreign = foreign && t.cfg.fromStart // what of them is history cannot be told
 			continue
 		}
 		cursor.Log = page.LogID
@@ -149,7 +155,7 @@ func (t *Teller[T]) readLog(ctx context.Context, r *Report, wait time.Duration) 
 			if failed != nil || reset {
 				move = nil
 			}
-			if err := t.applyEvent(ctx, e, move); err != nil {
+			if err := t.applyEvent(ctx, e, move, foreign); err != nil {
 				if ctx.Err() != nil {
 					return err
 				}
@@ -174,10 +180,56 @@ func (t *Teller[T]) readLog(ctx context.Context, r *Report, wait time.Duration) 
 	}
 }
 
-// reread reads every attempt of the last seven days: the service was restored
-// from a backup, and its log is another one.
-func (t *Teller[T]) reread(ctx context.Context, r *Report) error {
-	from, after := t.now().Add(-lookBack), ""
+// begin sets the cursor of a new store to the end of the log. What its own
+// attempts came to before that is read from them.
+func (t *Teller[T]) begin(ctx context.Context, cursor *Cursor, r *Report) error {
+	end, err := t.logEnd(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.reread(ctx, time.Time{}, r); err != nil {
+		return err
+	}
+	cursor.Log, cursor.After = end.Log, end.After
+	return t.store.MoveCursor(ctx, *cursor, false)
+}
+
+// logEnd finds the end of the log: the service takes no sequence beyond it, so a
+// few calls find it, however long it is.
+func (t *Teller[T]) logEnd(ctx context.Context) (Cursor, error) {
+	var end Cursor
+	var beyond int64 // 0 for not known
+	for at := int64(0); ; {
+		if err := t.pace.wait(ctx); err != nil {
+			return end, err
+		}
+		page, err := t.client.Events.Read(ctx, at, 1, 0)
+		var refused *Refused
+		switch {
+		case errors.As(err, &refused) && refused.Code == CodeCursorAhead && at > 0:
+			beyond = at
+		case err != nil:
+			return end, err
+		case end.Log != "" && page.LogID != end.Log:
+			return end, errors.New("till: the event log changes while it is read")
+		default:
+			end.Log, end.After = page.LogID, at
+		}
+		switch {
+		case beyond == 0:
+			at = max(16, 4*at)
+		case beyond-end.After <= 1:
+			return end, nil
+		default:
+			at = end.After + (beyond-end.After)/2
+		}
+	}
+}
+
+// reread reads every attempt since a time: the service was restored from a
+// backup, and its log is another one; or this store begins.
+func (t *Teller[T]) reread(ctx context.Context, from time.Time, r *Report) error {
+	after := ""
 	for {
 		rows, err := t.store.Since(ctx, from, after, maxOpen)
 		if err != nil {
@@ -221,46 +273,44 @@ func (t *Teller[T]) readRow(ctx context.Context, row *Row, r *Report) error {
 	if err := t.pace.wait(ctx); err != nil {
 		return err
 	}
-	_, _, err := t.readAndApply(ctx, row, 0)
+	_, err := t.readAndApply(ctx, row, 0)
 	if err == nil {
 		r.Read++
 	}
 	return err
 }
 
-// readAndApply reads the payment or payout of a row. One that the service does
-// not know any more is lost: that is reported, never posted by itself.
-func (t *Teller[T]) readAndApply(ctx context.Context, row *Row, wait time.Duration) (*Payment, *Payout, error) {
-	var (
-		p          *Payment
-		o          *Payout
-		err        error
-		resolution string
-	)
-	if row.Kind == KindPayout {
-		if o, err = t.client.Payouts.get(ctx, row.RemoteID, wait); err == nil {
-			resolution = o.Resolution.State
-		}
-	} else if p, err = t.client.Payments.get(ctx, row.RemoteID, wait); err == nil {
-		resolution = p.Resolution.State
+// readAndApply reads what a row made. What the service does not know any more
+// is lost: that is reported, never posted by itself.
+func (t *Teller[T]) readAndApply(ctx context.Context, row *Row, wait time.Duration) (x thing, err error) {
+	unknown := CodePaymentNotFound
+	switch row.Kind {
+	case KindPayout:
+		unknown = CodePayoutNotFound
+		x.payout, err = t.client.Payouts.get(ctx, row.RemoteID, wait)
+	case KindRefund:
+		unknown = CodeRefundNotFound
+		x.refund, err = t.client.Refunds.get(ctx, row.RemoteID, wait)
+	default:
+		x.payment, err = t.client.Payments.get(ctx, row.RemoteID, wait)
 	}
 	var refused *Refused
-	if errors.As(err, &refused) && (refused.Code == CodePaymentNotFound || refused.Code == CodePayoutNotFound) {
-		_, settleErr := t.settle(ctx, row, Settlement{From: []string{StateTaken, StateEnded}, State: StateLost, Problem: Ptr(refused.Code)})
-		return nil, nil, settleErr
+	if errors.As(err, &refused) && refused.Code == unknown {
+		_, err = t.end(ctx, row, Settlement{From: []string{StateTaken, StateEnded}, State: StateLost, Problem: Ptr(refused.Code), Details: detailsOf(refused.Failure)})
+		return thing{}, err
 	}
 	if err != nil {
-		return nil, nil, err
+		return thing{}, err
 	}
-	if err := t.applyRead(ctx, p, o); err != nil {
-		return nil, nil, err
+	if err := t.applyRead(ctx, x); err != nil {
+		return thing{}, err
 	}
 	s := Settlement{From: []string{StateTaken}, NextAt: t.now().Add(t.cfg.openAfter)}
-	if resolution == ResolutionAttention && row.Problem != problemAbandoned {
+	if x.facts().resolution == ResolutionAttention && row.Problem != problemAbandoned {
 		s.Problem = Ptr(problemAttention)
 	}
 	_, err = t.settle(ctx, row, s)
-	return p, o, err
+	return x, err
 }
 
 // polls are the pauses between reads where the service has no long poll.
@@ -270,52 +320,58 @@ var polls = []time.Duration{time.Second, time.Second, 2 * time.Second, 3 * time.
 // at most for d: then the error is ErrStillOpen. Your function has been called
 // when it returns.
 func (t *Teller[T]) Wait(ctx context.Context, order string, d time.Duration) (*Payment, error) {
-	p, _, err := t.wait(ctx, KindPayment, order, d)
-	return p, err
+	x, err := t.wait(ctx, KindPayment, order, d)
+	return x.payment, err
 }
 
 // WaitPayOut is Wait for a payout.
 func (t *Teller[T]) WaitPayOut(ctx context.Context, order string, d time.Duration) (*Payout, error) {
-	_, o, err := t.wait(ctx, KindPayout, order, d)
-	return o, err
+	x, err := t.wait(ctx, KindPayout, order, d)
+	return x.payout, err
 }
 
-func (t *Teller[T]) wait(ctx context.Context, kind, order string, d time.Duration) (*Payment, *Payout, error) {
+// WaitRefund is Wait for the newest refund of an order.
+func (t *Teller[T]) WaitRefund(ctx context.Context, order string, d time.Duration) (*Refund, error) {
+	x, err := t.wait(ctx, KindRefund, order, d)
+	return x.refund, err
+}
+
+func (t *Teller[T]) wait(ctx context.Context, kind, order string, d time.Duration) (thing, error) {
 	end := time.Now().Add(d)
 	for n := 0; ; n++ {
 		row, err := t.store.Newest(ctx, kind, order)
 		if err != nil {
-			return nil, nil, err
+			return thing{}, err
 		}
 		if row == nil {
-			return nil, nil, ErrNoAttempt
+			return thing{}, ErrNoAttempt
 		}
 		switch row.State {
 		case StateWritten, StateSending:
 			if !t.now().Before(row.NextAt) || row.Tries == 0 {
 				if _, err := t.send(ctx, *row, 1); err != nil {
-					return nil, nil, err
+					return thing{}, err
 				}
 			}
 		case StateTaken, StateEnded:
-			p, o, err := t.readAndApply(ctx, row, min(time.Until(end), 30*time.Second))
+			x, err := t.readAndApply(ctx, row, min(time.Until(end), 30*time.Second))
 			var unavailable *Unavailable
 			if err != nil && !errors.As(err, &unavailable) {
-				return nil, nil, err
+				return thing{}, err
 			}
-			if p != nil && final(p.Status) || o != nil && final(o.Status) {
-				return p, o, nil
+			if final(x.facts().status) {
+				return x, nil
 			}
 		default:
 			_, err := settled(row)
-			return nil, nil, errors.Join(err, ErrStillOpen)
+			return thing{}, errors.Join(err, ErrStillOpen)
 		}
 		pause := polls[min(n, len(polls)-1)]
 		if time.Now().Add(pause).After(end) {
-			return nil, nil, ErrStillOpen
+			return thing{}, ErrStillOpen
 		}
 		if err := t.client.sleep(ctx, pause); err != nil {
-			return nil, nil, err
+			return thing{}, err
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Teller collects, pays out, listens and sweeps. It is a client, a store and one
+// Teller collects, pays out, refunds, listens and sweeps. It is a client, a store and one
 // function of yours.
 type Teller[T any] struct {
 	client *Client
@@ -28,10 +28,11 @@ type Teller[T any] struct {
 
 // tellerConfig is what options change.
 type tellerConfig struct {
-	paymentUntil, payoutUntil time.Duration // how long a wish is sent
+	paymentUntil, payoutUntil time.Duration // how long a wish is sent; a refund like a payout
 	lookAfter                 time.Duration // how long after a try one may ask whether it arrived
 	openAfter                 time.Duration // how long a taken one is left to the other roads
 	cursor                    string
+	foreign, fromStart        bool
 	onReport                  func(Report, error)
 	now                       func() time.Time
 }
@@ -40,7 +41,7 @@ type tellerConfig struct {
 type TellerOption func(*tellerConfig)
 
 // WithSendUntil sets how long a payment and a payout are sent, 10 minutes and 24
-// hours otherwise. Nobody's phone rings at night for an order of the afternoon.
+// hours otherwise; a refund as long as a payout. Nobody's phone rings at night for an order of the afternoon.
 func WithSendUntil(payment, payout time.Duration) TellerOption {
 	return func(c *tellerConfig) { c.paymentUntil, c.payoutUntil = payment, payout }
 }
@@ -55,6 +56,16 @@ func WithOpenAfter(d time.Duration) TellerOption { return func(c *tellerConfig) 
 
 // WithCursor names the cursor of the event log, for two tellers on one database.
 func WithCursor(name string) TellerOption { return func(c *tellerConfig) { c.cursor = name } }
+
+// WithForeign asks for news of all payments, payouts and refunds of the client,
+// those too that this store did not make: with another store, or by hand. Their
+// Change has no Order. Without it the function hears of its own orders only, and
+// of refunds of their payments, also those that others made.
+func WithForeign() TellerOption { return func(c *tellerConfig) { c.foreign = true } }
+
+// WithFromStart begins a new store at the start of the event log. Without it a
+// new store begins at the end: what was paid before it was made is no news.
+func WithFromStart() TellerOption { return func(c *tellerConfig) { c.fromStart = true } }
 
 // WithOnReport is told what each round of Run did, and the error of your function
 // in a webhook, whose sender is told nothing about it.
@@ -122,13 +133,24 @@ type PayOut struct {
 	Metadata    map[string]any
 }
 
+// GiveBack is a wish to give a payment back, all of it or a part, to who paid it.
+type GiveBack struct {
+	Order       string // your id of what was paid
+	Payment     string // the id of the payment, as Change.Payment.ID; needed only if the order was paid more than once
+	Amount      *Money // nil for all that is left
+	Reason      string // as duplicate; see the guide
+	Reference   string // Order if empty
+	Description string
+	Metadata    map[string]any
+}
+
 // InvalidWish says what is wrong with a wish before anything was written.
 type InvalidWish struct{ Member, Problem string }
 
 func (e *InvalidWish) Error() string { return "till: " + e.Member + " " + e.Problem }
 
 // AttemptOpen says that the order has an attempt with another wish that may
-// still bring money.
+// still bring money; or a refund that may still give it back.
 type AttemptOpen struct {
 	Order     string
 	State     string
@@ -143,6 +165,12 @@ func (e *AttemptOpen) Error() string {
 type AlreadyPaid struct{ Order string }
 
 func (e *AlreadyPaid) Error() string { return "till: order " + e.Order + " is paid already" }
+
+// NotPaid says that no attempt for the order was paid, so there is nothing to
+// give back.
+type NotPaid struct{ Order string }
+
+func (e *NotPaid) Error() string { return "till: order " + e.Order + " is not paid" }
 
 // Collect writes a wish in your transaction, beside the order, with its key and
 // the bytes that will be sent. It makes no call. The same wish again while the
@@ -183,6 +211,54 @@ func (t *Teller[T]) PayOut(ctx context.Context, tx T, p PayOut) error {
 	})
 }
 
+// Refund writes a wish to give a payment back in your transaction, like Collect.
+// The order must be paid, and no refund of it may be open: the same wish again is
+// refused, too, because two refunds of the same sum may be meant.
+func (t *Teller[T]) Refund(ctx context.Context, tx T, g GiveBack) error {
+	if err := checkOrder(g.Order, g.Description, g.Reference); err != nil {
+		return err
+	}
+	if g.Amount != nil {
+		if err := checkAmount(*g.Amount); err != nil {
+			return err
+		}
+	}
+	metadata, err := metadataOf(g.Metadata)
+	if err != nil {
+		return err
+	}
+	payment := g.Payment
+	if payment == "" {
+		if payment, err = t.paidBy(ctx, tx, g.Order); err != nil {
+			return err
+		}
+	}
+	return t.put(ctx, tx, KindRefund, g.Order, t.cfg.payoutUntil, func(key string) ([]byte, error) {
+		return render(CreateRefund{
+			PaymentID: payment, Amount: g.Amount, IdempotencyKey: key, Reason: text(g.Reason),
+			Reference: text(referenceOf(g.Reference, g.Order)), Description: text(g.Description), Metadata: metadata,
+		})
+	})
+}
+
+// paidBy returns the id of the one payment that an order was paid by.
+func (t *Teller[T]) paidBy(ctx context.Context, tx T, order string) (id string, err error) {
+	attempts, err := t.store.Attempts(ctx, tx, KindPayment, order)
+	for _, a := range attempts {
+		if !a.paid() {
+			continue
+		}
+		if id != "" {
+			return "", &InvalidWish{"payment", "is missing: the order was paid more than once"}
+		}
+		id = a.RemoteID
+	}
+	if err == nil && id == "" {
+		err = &NotPaid{order}
+	}
+	return id, err
+}
+
 // What the service takes, checked before a row is written that it would refuse.
 const (
 	maxOrder       = 128
@@ -193,20 +269,34 @@ const (
 )
 
 func check(order, method string, amount Money, phone, description, reference string) error {
-	if order == "" || len(order) > maxOrder {
-		return &InvalidWish{"order", "has 1 to 128 bytes"}
+	if err := checkOrder(order, description, reference); err != nil {
+		return err
 	}
 	if method == "" {
 		return &InvalidWish{"method", "is missing"}
 	}
+	if err := checkAmount(amount); err != nil {
+		return err
+	}
+	if phone == "" || len(phone) > maxPhone || !digits(phone) {
+		return &InvalidWish{"phone", "is digits only, calling code first"}
+	}
+	return nil
+}
+
+func checkAmount(amount Money) error {
 	if err := amount.Check(); err != nil {
 		return &InvalidWish{"amount", "is digits in minor units of a currency"}
 	}
 	if amount.Value == "0" || len(amount.Value) > maxAmount {
 		return &InvalidWish{"amount", "is more than nothing and has at most 15 digits"}
 	}
-	if phone == "" || len(phone) > maxPhone || !digits(phone) {
-		return &InvalidWish{"phone", "is digits only, calling code first"}
+	return nil
+}
+
+func checkOrder(order, description, reference string) error {
+	if order == "" || len(order) > maxOrder {
+		return &InvalidWish{"order", "has 1 to 128 bytes"}
 	}
 	if utf8.RuneCountInString(description) > maxDescription || utf8.RuneCountInString(reference) > maxReference {
 		return &InvalidWish{"description or reference", "is too long"}

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	till "till/sdk/go"
-	"till/sdk/go/filestore"
+	till "github.com/till-project/till/sdk/go"
+	"github.com/till-project/till/sdk/go/filestore"
 )
 
 const secret = "whsec_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="
@@ -211,7 +211,7 @@ func TestInvalidWishes(t *testing.T) {
 func TestWebhookAnswers(t *testing.T) {
 	t.Parallel()
 	var told error
-	w := newWorld(t, till.WithOnReport(func(_ till.Report, err error) { told = err }))
+	w := newWorld(t, till.WithForeign(), till.WithOnReport(func(_ till.Report, err error) { told = err }))
 	p := map[string]any{"id": "p-1", "status": "success", "idempotency_key": "k", "reference": "other shop"}
 	for name, c := range map[string]struct {
 		change func(*http.Request)
@@ -259,10 +259,25 @@ func TestClockHint(t *testing.T) {
 	}
 }
 
+// A payment that this store did not make is no news, unless it is asked for.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	p := map[string]any{"id": "p-1", "status": "success", "idempotency_key": "k", "reference": "other shop"}
+	for _, c := range []struct {
+		options []till.TellerOption
+		told    int
+	}{{nil, 0}, {[]till.TellerOption{till.WithForeign()}, 1}} {
+		w := newWorld(t, c.options...)
+		if rec := w.deliver("e-1", till.PaymentSuccess, p, nil); rec.Code != 204 || len(w.changes) != c.told {
+			t.Errorf("%d, %+v", rec.Code, w.changes)
+		}
+	}
+}
+
 // Other kinds go to OnOther once each, progress to OnProgress once each.
 func TestOtherAndProgress(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, till.WithForeign())
 	var others, progress []string
 	w.teller.OnOther(func(_ context.Context, _ *filestore.Tx, e till.Event) error {
 		others = append(others, e.Type)

@@ -13,7 +13,7 @@ const (
 	Expired    = "expired"
 )
 
-// CreatePayment: A request to collect money. Unknown members are ignored; null means absent.
+// CreatePayment: A request to collect money. Null means absent.
 type CreatePayment struct {
 	// The `code` of a payment method.
 	Method string `json:"method"`
@@ -142,6 +142,10 @@ type Payment struct {
 	// your wallet is debited: the customer has not paid any more.
 	ReversedAt *Timestamp `json:"reversed_at"`
 	Resolution Resolution `json:"resolution"`
+	// What went back of it. It is there when a payment is read, alone or in a list; not in events and not
+	// in the answer that creates it.
+	Refunds  *PaymentRefunds  `json:"refunds,omitempty"`
+	Checkout *PaymentCheckout `json:"checkout,omitempty"`
 
 	// Raw is the object as it came, with members that this release does not know.
 	Raw json.RawMessage `json:"-"`
@@ -381,7 +385,7 @@ const (
 	Cancelled = "cancelled"
 )
 
-// CreatePayout: A request to pay somebody out. Unknown members are ignored; null means absent.
+// CreatePayout: A request to pay somebody out. Null means absent.
 type CreatePayout struct {
 	// The `code` of a payment method.
 	Method string `json:"method"`
@@ -534,6 +538,885 @@ func (x PayoutPage) MarshalJSON() ([]byte, error) {
 	return merge(plain(x), x.Raw)
 }
 
+// Where a refund stands. `success`, `failed` and `cancelled` are final.
+const (
+	RefundStatusPending    = "pending"
+	RefundStatusProcessing = "processing"
+	RefundStatusSuccess    = "success"
+	RefundStatusFailed     = "failed"
+	RefundStatusCancelled  = "cancelled"
+)
+
+// CreateRefund: A request to give a payment back, to the number that paid it. Null means absent.
+type CreateRefund struct {
+	// The payment.
+	PaymentID string `json:"payment_id"`
+	// How much goes back. Absent, all that is left of the payment. The refund's own fee, if there is one,
+	// comes on top.
+	Amount         *Money `json:"amount,omitempty"`
+	IdempotencyKey string `json:"idempotency_key"`
+	// Why the money goes back.
+	Reason *string `json:"reason,omitempty"`
+	// Your own reference. It need not be unique.
+	Reference *string `json:"reference,omitempty"`
+	// A short text. The customer may see it.
+	Description *string `json:"description,omitempty"`
+	// Your own data, echoed as sent. At most 50 keys, 16 KiB and 4 levels.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+}
+
+// Refund: A payment, or a part of it, that goes back to who paid it. Every member is always there,
+// null where there is nothing.
+type Refund struct {
+	ID     string `json:"id"`
+	Status string `json:"status"`
+	// The payment that it gives back.
+	PaymentID string `json:"payment_id"`
+	// The payment's method code.
+	Method string `json:"method"`
+	// The payment's country code, as sent.
+	Country *string `json:"country"`
+	Amount  Money   `json:"amount"`
+	// What is taken from your wallet on top of the amount if it succeeds, in minor units of its currency;
+	// `"0"` where we take nothing. It is fixed when the refund is created, is never more than the amount,
+	// and is a transaction of its own.
+	Fee string `json:"fee"`
+	// What the refund takes from your wallet, the amount and the fee.
+	Net string `json:"net"`
+	// Why, as sent. Treat a value you do not know as `other`.
+	Reason *string `json:"reason"`
+	// Your reference, as sent.
+	Reference      *string `json:"reference"`
+	IdempotencyKey string  `json:"idempotency_key"`
+	// The operator's own receipt, which the customer sees too. Null until it is known.
+	ProviderReference *string `json:"provider_reference"`
+	// Why the refund failed; null otherwise. The reasons are those of payouts. The list is open: treat a
+	// value you do not know as `unspecified`.
+	FailureReason *string        `json:"failure_reason"`
+	FailureDetail *FailureDetail `json:"failure_detail"`
+	// The description, as sent.
+	Description *string `json:"description"`
+	// Who gets the money back, the number that paid.
+	Recipient RefundRecipient `json:"recipient"`
+	// Your metadata, as sent.
+	Metadata  json.RawMessage `json:"metadata"`
+	CreatedAt Timestamp       `json:"created_at"`
+	UpdatedAt Timestamp       `json:"updated_at"`
+	// Until when it may be sent. One that was sent ends only when the operator says so, which may be
+	// later.
+	ExpiresAt Timestamp `json:"expires_at"`
+	// When it was paid after it had failed or was cancelled (`refund.late_success`); null if it was not.
+	// The status stays, your wallet is debited: the customer has the money. Do not give it back again.
+	LateSuccessAt *Timestamp `json:"late_success_at"`
+	Resolution    Resolution `json:"resolution"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *Refund) UnmarshalJSON(b []byte) error {
+	type plain Refund
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = Refund(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x Refund) MarshalJSON() ([]byte, error) {
+	type plain Refund
+	return merge(plain(x), x.Raw)
+}
+
+// RefundRecipient: Who gets the money back, the number that paid.
+type RefundRecipient struct {
+	Phone string `json:"phone"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *RefundRecipient) UnmarshalJSON(b []byte) error {
+	type plain RefundRecipient
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = RefundRecipient(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x RefundRecipient) MarshalJSON() ([]byte, error) {
+	type plain RefundRecipient
+	return merge(plain(x), x.Raw)
+}
+
+// RefundPage: One page of refunds.
+type RefundPage struct {
+	Items []Refund `json:"items"`
+	// How many match in all.
+	Total  int64 `json:"total"`
+	Limit  int64 `json:"limit"`
+	Offset int64 `json:"offset"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *RefundPage) UnmarshalJSON(b []byte) error {
+	type plain RefundPage
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = RefundPage(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x RefundPage) MarshalJSON() ([]byte, error) {
+	type plain RefundPage
+	return merge(plain(x), x.Raw)
+}
+
+// RefundList: The refunds of one payment.
+type RefundList struct {
+	Items []Refund `json:"items"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *RefundList) UnmarshalJSON(b []byte) error {
+	type plain RefundList
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = RefundList(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x RefundList) MarshalJSON() ([]byte, error) {
+	type plain RefundList
+	return merge(plain(x), x.Raw)
+}
+
+// PaymentRefunds: What went back of a payment, in minor units of its currency.
+type PaymentRefunds struct {
+	// What went back, also after a refund had failed or was cancelled.
+	Refunded string `json:"refunded"`
+	// What is on its way back, or may be.
+	Refunding string `json:"refunding"`
+	// What is left to give back; `"0"` of a payment that is not paid, that the operator took back, or
+	// whose number was erased. A refund may still be refused, for the payment's age for example.
+	Refundable string `json:"refundable"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *PaymentRefunds) UnmarshalJSON(b []byte) error {
+	type plain PaymentRefunds
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = PaymentRefunds(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x PaymentRefunds) MarshalJSON() ([]byte, error) {
+	type plain PaymentRefunds
+	return merge(plain(x), x.Raw)
+}
+
+// Why a payment, a payout or a refund did not succeed. Treat a value that you do not know as
+// `unspecified`.
+const (
+	FailureReasonCustomerDeclined      = "customer_declined"
+	FailureReasonCustomerTimeout       = "customer_timeout"
+	FailureReasonNotApproved           = "not_approved"
+	FailureReasonInsufficientFunds     = "insufficient_funds"
+	FailureReasonFundsOrLimit          = "funds_or_limit"
+	FailureReasonPayerNotFound         = "payer_not_found"
+	FailureReasonPayerLimitReached     = "payer_limit_reached"
+	FailureReasonPayerNotAllowed       = "payer_not_allowed"
+	FailureReasonPayerBusy             = "payer_busy"
+	FailureReasonWrongPin              = "wrong_pin"
+	FailureReasonAmountOutOfBounds     = "amount_out_of_bounds"
+	FailureReasonRecipientNotFound     = "recipient_not_found"
+	FailureReasonRecipientLimitReached = "recipient_limit_reached"
+	FailureReasonRecipientNotAllowed   = "recipient_not_allowed"
+	FailureReasonProviderUnavailable   = "provider_unavailable"
+	FailureReasonProviderRejected      = "provider_rejected"
+	FailureReasonProviderError         = "provider_error"
+	FailureReasonUnspecified           = "unspecified"
+)
+
+// Where a checkout stands.
+//
+// - `open`: it can be paid, or an ask is still open.
+// - `paid`: one of its asks was credited.
+// - `expired`: its time was over, and no ask was open.
+// - `cancelled`: you ended it, while no ask was open.
+//
+// Money wins: what had expired or was cancelled becomes `paid`, with `late`, if money of an ask comes
+// after all.
+const (
+	CheckoutStateOpen      = "open"
+	CheckoutStatePaid      = "paid"
+	CheckoutStateExpired   = "expired"
+	CheckoutStateCancelled = "cancelled"
+)
+
+// CreateCheckout: An order to be paid on a page. Null means absent.
+type CreateCheckout struct {
+	// The total, tax included. One of your methods must be able to take it.
+	Amount         Money  `json:"amount"`
+	IdempotencyKey string `json:"idempotency_key"`
+	// Your own order or transaction reference. The page shows it, and each ask has it.
+	Reference *string `json:"reference,omitempty"`
+	// What is paid for. The page shows it.
+	Description *string `json:"description,omitempty"`
+	// What the amount is made of, for receipts and reports. For each item `quantity` times `unit_price`
+	// must be `total`; with a `subtotal`, the item totals must add up to it.
+	Charge *CreateCheckoutCharge `json:"charge,omitempty"`
+	// The tax as you reckoned it. It is recorded, not calculated. With `inclusive: true` the tax is
+	// inside `amount.value`, and `charge.subtotal`, if sent, equals `amount.value`. With `inclusive:
+	// false`, `charge.subtotal` is required, and `charge.subtotal` plus `tax.amount` must be
+	// `amount.value`.
+	Tax *CreateCheckoutTax `json:"tax,omitempty"`
+	// Your own data, echoed as sent. At most 50 keys, 16 KiB and 4 levels.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// How long the page takes asks; a day if absent.
+	ExpiresInSeconds *int64 `json:"expires_in_seconds,omitempty"`
+	// Only methods of this country are offered. ISO 3166-1 alpha-2 code.
+	Country *string `json:"country,omitempty"`
+	// Only these methods are offered, by their `code`; all that you have for the currency if absent.
+	Methods []string `json:"methods,omitempty"`
+	// The customer's number, if you know it: digits only, the country code first. The page offers it
+	// masked.
+	Phone *string `json:"phone,omitempty"`
+	// Whether no other number may pay. It needs `phone`.
+	PhoneFixed *bool `json:"phone_fixed,omitempty"`
+	// Where the page leads back to: `https`, at most 512 bytes, without a user and a fragment; with a
+	// test key also `http` to this machine. `till_checkout`, `till_state`, `till_time` and
+	// `till_signature` are added to its query. The signature is by `return_secret`, and is still only a
+	// hint: ship by the event or by a read.
+	ReturnURL *string `json:"return_url,omitempty"`
+	// The page's language at first. Absent, it is the browser's.
+	Language *string `json:"language,omitempty"`
+}
+
+// CreateCheckoutCharge: What the amount is made of, for receipts and reports. For each item
+// `quantity` times `unit_price` must be `total`; with a `subtotal`, the item totals must add up to
+// it.
+type CreateCheckoutCharge struct {
+	Items    []CreateCheckoutChargeItem `json:"items"`
+	Subtotal *string                    `json:"subtotal,omitempty"`
+}
+
+// CreateCheckoutChargeItem: It is part of another object.
+type CreateCheckoutChargeItem struct {
+	Name string `json:"name"`
+	// A JSON number without exponent, more than 0, with at most 12 digits before the point and 6 after
+	// it. It is reckoned exactly.
+	Quantity  Decimal `json:"quantity"`
+	UnitPrice string  `json:"unit_price"`
+	Total     string  `json:"total"`
+}
+
+// CreateCheckoutTax: The tax as you reckoned it. It is recorded, not calculated. With `inclusive:
+// true` the tax is inside `amount.value`, and `charge.subtotal`, if sent, equals `amount.value`. With
+// `inclusive: false`, `charge.subtotal` is required, and `charge.subtotal` plus `tax.amount` must be
+// `amount.value`.
+type CreateCheckoutTax struct {
+	Inclusive bool   `json:"inclusive"`
+	Amount    string `json:"amount"`
+	// A percentage with two decimals. It is recorded, never recomputed.
+	Rate *string `json:"rate,omitempty"`
+	// Your label for the kind of tax.
+	Type *string `json:"type,omitempty"`
+}
+
+// Ask: One payment that a checkout's page asked for.
+type Ask struct {
+	// Its number within the checkout, from 1.
+	N int64 `json:"n"`
+	// The payment; null if there is none, or none yet.
+	PaymentID *string `json:"payment_id"`
+	// The method code.
+	Method string `json:"method"`
+	// The payment's status; `refused` if what was typed was not accepted and there is no payment. Treat a
+	// value you do not know as open.
+	Status string `json:"status"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *Ask) UnmarshalJSON(b []byte) error {
+	type plain Ask
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = Ask(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x Ask) MarshalJSON() ([]byte, error) {
+	type plain Ask
+	return merge(plain(x), x.Raw)
+}
+
+// Checkout: An order that is paid on a page. Every member is always there, null where there is
+// nothing.
+type Checkout struct {
+	ID string `json:"id"`
+	// The address of the page. Null while the service has no pages.
+	URL *string `json:"url"`
+	// The link that opened it; null if you made it.
+	LinkID *string `json:"link_id"`
+	State  string  `json:"state"`
+	Amount Money   `json:"amount"`
+	// Your reference, as sent.
+	Reference      *string `json:"reference"`
+	IdempotencyKey string  `json:"idempotency_key"`
+	// The description, as sent.
+	Description *string `json:"description"`
+	Charge      *Charge `json:"charge"`
+	Tax         *Tax    `json:"tax"`
+	// Your metadata, as sent.
+	Metadata json.RawMessage `json:"metadata"`
+	// The country, as sent.
+	Country *string `json:"country"`
+	// The methods, as sent.
+	Methods []string `json:"methods"`
+	// The number, as sent.
+	Phone *string `json:"phone"`
+	// Whether no other number may pay.
+	PhoneFixed bool `json:"phone_fixed"`
+	// The way back, as sent.
+	ReturnURL *string `json:"return_url"`
+	// The language, as sent.
+	Language *string `json:"language"`
+	// Until when the page takes new asks. The state changes when no ask is open any more, which may be
+	// later.
+	ExpiresAt Timestamp `json:"expires_at"`
+	CreatedAt Timestamp `json:"created_at"`
+	// The ask that paid it, the first one that was credited; null until then.
+	PaymentID *string `json:"payment_id"`
+	// When that ask was credited.
+	PaidAt *Timestamp `json:"paid_at"`
+	// Whether the money came after the checkout had expired or was cancelled.
+	Late bool `json:"late"`
+	// Whether another ask was credited, too. Give that payment back.
+	Overpaid bool `json:"overpaid"`
+	// The payments that the page asked for, the oldest first.
+	Asks      []Ask     `json:"asks"`
+	UpdatedAt Timestamp `json:"updated_at"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *Checkout) UnmarshalJSON(b []byte) error {
+	type plain Checkout
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = Checkout(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x Checkout) MarshalJSON() ([]byte, error) {
+	type plain Checkout
+	return merge(plain(x), x.Raw)
+}
+
+// NewCheckout: A checkout as its creation answers it.
+type NewCheckout struct {
+	ID string `json:"id"`
+	// The address of the page. Null while the service has no pages.
+	URL *string `json:"url"`
+	// The link that opened it; null if you made it.
+	LinkID *string `json:"link_id"`
+	State  string  `json:"state"`
+	Amount Money   `json:"amount"`
+	// Your reference, as sent.
+	Reference      *string `json:"reference"`
+	IdempotencyKey string  `json:"idempotency_key"`
+	// The description, as sent.
+	Description *string `json:"description"`
+	Charge      *Charge `json:"charge"`
+	Tax         *Tax    `json:"tax"`
+	// Your metadata, as sent.
+	Metadata json.RawMessage `json:"metadata"`
+	// The country, as sent.
+	Country *string `json:"country"`
+	// The methods, as sent.
+	Methods []string `json:"methods"`
+	// The number, as sent.
+	Phone *string `json:"phone"`
+	// Whether no other number may pay.
+	PhoneFixed bool `json:"phone_fixed"`
+	// The way back, as sent.
+	ReturnURL *string `json:"return_url"`
+	// The language, as sent.
+	Language *string `json:"language"`
+	// Until when the page takes new asks. The state changes when no ask is open any more, which may be
+	// later.
+	ExpiresAt Timestamp `json:"expires_at"`
+	CreatedAt Timestamp `json:"created_at"`
+	// The ask that paid it, the first one that was credited; null until then.
+	PaymentID *string `json:"payment_id"`
+	// When that ask was credited.
+	PaidAt *Timestamp `json:"paid_at"`
+	// Whether the money came after the checkout had expired or was cancelled.
+	Late bool `json:"late"`
+	// Whether another ask was credited, too. Give that payment back.
+	Overpaid bool `json:"overpaid"`
+	// The payments that the page asked for, the oldest first.
+	Asks      []Ask     `json:"asks"`
+	UpdatedAt Timestamp `json:"updated_at"`
+	// What the customer's way back is signed with. Keep it with the order; it is in the answer to the
+	// creation alone, and its replays.
+	ReturnSecret string `json:"return_secret"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *NewCheckout) UnmarshalJSON(b []byte) error {
+	type plain NewCheckout
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = NewCheckout(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x NewCheckout) MarshalJSON() ([]byte, error) {
+	type plain NewCheckout
+	return merge(plain(x), x.Raw)
+}
+
+// CheckoutPage: One page of checkouts.
+type CheckoutPage struct {
+	Items []Checkout `json:"items"`
+	// How many match in all.
+	Total  int64 `json:"total"`
+	Limit  int64 `json:"limit"`
+	Offset int64 `json:"offset"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *CheckoutPage) UnmarshalJSON(b []byte) error {
+	type plain CheckoutPage
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = CheckoutPage(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x CheckoutPage) MarshalJSON() ([]byte, error) {
+	type plain CheckoutPage
+	return merge(plain(x), x.Raw)
+}
+
+// CheckoutSnapshot: A checkout as it was after an event. Its address is in the checkout itself.
+type CheckoutSnapshot struct {
+	ID string `json:"id"`
+	// The link that opened it; null if you made it.
+	LinkID *string `json:"link_id"`
+	State  string  `json:"state"`
+	Amount Money   `json:"amount"`
+	// Your reference, as sent.
+	Reference      *string `json:"reference"`
+	IdempotencyKey string  `json:"idempotency_key"`
+	// The description, as sent.
+	Description *string `json:"description"`
+	Charge      *Charge `json:"charge"`
+	Tax         *Tax    `json:"tax"`
+	// Your metadata, as sent.
+	Metadata json.RawMessage `json:"metadata"`
+	// The country, as sent.
+	Country *string `json:"country"`
+	// The methods, as sent.
+	Methods []string `json:"methods"`
+	// The number, as sent.
+	Phone *string `json:"phone"`
+	// Whether no other number may pay.
+	PhoneFixed bool `json:"phone_fixed"`
+	// The way back, as sent.
+	ReturnURL *string `json:"return_url"`
+	// The language, as sent.
+	Language *string `json:"language"`
+	// Until when the page takes new asks. The state changes when no ask is open any more, which may be
+	// later.
+	ExpiresAt Timestamp `json:"expires_at"`
+	CreatedAt Timestamp `json:"created_at"`
+	// The ask that paid it, the first one that was credited; null until then.
+	PaymentID *string `json:"payment_id"`
+	// When that ask was credited.
+	PaidAt *Timestamp `json:"paid_at"`
+	// Whether the money came after the checkout had expired or was cancelled.
+	Late bool `json:"late"`
+	// Whether another ask was credited, too. Give that payment back.
+	Overpaid bool `json:"overpaid"`
+	// The payments that the page asked for, the oldest first.
+	Asks      []Ask     `json:"asks"`
+	UpdatedAt Timestamp `json:"updated_at"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *CheckoutSnapshot) UnmarshalJSON(b []byte) error {
+	type plain CheckoutSnapshot
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = CheckoutSnapshot(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x CheckoutSnapshot) MarshalJSON() ([]byte, error) {
+	type plain CheckoutSnapshot
+	return merge(plain(x), x.Raw)
+}
+
+// CreateLink: An address that anybody can pay on. Null means absent. It has `amount` or
+// `open_amount`.
+type CreateLink struct {
+	// What the page says first, one line of plain text.
+	Title string `json:"title"`
+	// What the page says below. Each payment is described by the title and this.
+	Description *string `json:"description,omitempty"`
+	// What each customer pays, if it is always the same.
+	Amount *Money `json:"amount,omitempty"`
+	// Bounds of what the customer types. Those of your methods hold, too.
+	OpenAmount *CreateLinkOpenAmount `json:"open_amount,omitempty"`
+	// What else the customer is asked for. What is typed, 1 to 64 characters, becomes the checkout's
+	// `reference`.
+	AskReference   *CreateLinkAskReference `json:"ask_reference,omitempty"`
+	IdempotencyKey string                  `json:"idempotency_key"`
+	// Your own data, copied to each payment. At most 50 keys, 16 KiB and 4 levels.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// Only methods of this country are offered. ISO 3166-1 alpha-2 code.
+	Country *string `json:"country,omitempty"`
+	// Only these methods are offered, by their `code`; all that you have for the currency if absent.
+	Methods []string `json:"methods,omitempty"`
+	// Where a paid page leads back to, as with a checkout.
+	ReturnURL *string `json:"return_url,omitempty"`
+	// The page's language at first. Absent, it is the browser's.
+	Language *string `json:"language,omitempty"`
+	// When the page stops taking payments, at least five minutes from now; never if absent.
+	ExpiresAt *Timestamp `json:"expires_at,omitempty"`
+}
+
+// CreateLinkOpenAmount: Bounds of what the customer types. Those of your methods hold, too.
+type CreateLinkOpenAmount struct {
+	Currency string  `json:"currency"`
+	Min      *string `json:"min,omitempty"`
+	Max      *string `json:"max,omitempty"`
+	// Amounts that the page proposes.
+	Suggested []string `json:"suggested,omitempty"`
+}
+
+// CreateLinkAskReference: What else the customer is asked for. What is typed, 1 to 64 characters,
+// becomes the checkout's `reference`.
+type CreateLinkAskReference struct {
+	// What the field is called.
+	Label string `json:"label"`
+	// Whether it must be given.
+	Required *bool `json:"required,omitempty"`
+}
+
+// UpdateLink: What to change. What is absent stays.
+type UpdateLink struct {
+	// Whether the page takes payments.
+	Active *bool `json:"active,omitempty"`
+	// What the page says first.
+	Title *string `json:"title,omitempty"`
+	// When the page stops taking payments. An empty text removes the end.
+	ExpiresAt *string `json:"expires_at,omitempty"`
+}
+
+// Link: An address that anybody can pay on. Every member is always there, null where there is
+// nothing.
+type Link struct {
+	ID string `json:"id"`
+	// The address of the page. Null while the service has no pages.
+	URL *string `json:"url"`
+	// Whether the page takes payments, until `expires_at`.
+	Active bool `json:"active"`
+	// What the page says first.
+	Title          string        `json:"title"`
+	Amount         *LinkAmount   `json:"amount"`
+	OpenAmount     *OpenAmount   `json:"open_amount"`
+	AskReference   *AskReference `json:"ask_reference"`
+	IdempotencyKey string        `json:"idempotency_key"`
+	// The description, as sent.
+	Description *string `json:"description"`
+	// Your metadata, as sent.
+	Metadata json.RawMessage `json:"metadata"`
+	// The country, as sent.
+	Country *string `json:"country"`
+	// The methods, as sent.
+	Methods []string `json:"methods"`
+	// The way back, as sent.
+	ReturnURL *string `json:"return_url"`
+	// The language, as sent.
+	Language *string `json:"language"`
+	// When the page stops taking payments; null if never.
+	ExpiresAt *Timestamp `json:"expires_at"`
+	CreatedAt Timestamp  `json:"created_at"`
+	UpdatedAt Timestamp  `json:"updated_at"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *Link) UnmarshalJSON(b []byte) error {
+	type plain Link
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = Link(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x Link) MarshalJSON() ([]byte, error) {
+	type plain Link
+	return merge(plain(x), x.Raw)
+}
+
+// LinkAmount: What each customer pays; null if the customer types it.
+type LinkAmount struct {
+	Value    string `json:"value"`
+	Currency string `json:"currency"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *LinkAmount) UnmarshalJSON(b []byte) error {
+	type plain LinkAmount
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = LinkAmount(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x LinkAmount) MarshalJSON() ([]byte, error) {
+	type plain LinkAmount
+	return merge(plain(x), x.Raw)
+}
+
+// OpenAmount: Bounds of what the customer types; null if the amount is fixed.
+type OpenAmount struct {
+	Currency string  `json:"currency"`
+	Min      *string `json:"min"`
+	Max      *string `json:"max"`
+	// Amounts that the page proposes.
+	Suggested []string `json:"suggested"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *OpenAmount) UnmarshalJSON(b []byte) error {
+	type plain OpenAmount
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = OpenAmount(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x OpenAmount) MarshalJSON() ([]byte, error) {
+	type plain OpenAmount
+	return merge(plain(x), x.Raw)
+}
+
+// AskReference: What else the customer is asked for; null if nothing.
+type AskReference struct {
+	// What the field is called.
+	Label string `json:"label"`
+	// Whether it must be given.
+	Required bool `json:"required"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *AskReference) UnmarshalJSON(b []byte) error {
+	type plain AskReference
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = AskReference(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x AskReference) MarshalJSON() ([]byte, error) {
+	type plain AskReference
+	return merge(plain(x), x.Raw)
+}
+
+// LinkPage: One page of links.
+type LinkPage struct {
+	Items []Link `json:"items"`
+	// How many match in all.
+	Total  int64 `json:"total"`
+	Limit  int64 `json:"limit"`
+	Offset int64 `json:"offset"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *LinkPage) UnmarshalJSON(b []byte) error {
+	type plain LinkPage
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = LinkPage(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x LinkPage) MarshalJSON() ([]byte, error) {
+	type plain LinkPage
+	return merge(plain(x), x.Raw)
+}
+
+// PaymentCheckout: The checkout whose page asked for this payment. It is there only if one did.
+type PaymentCheckout struct {
+	ID string `json:"id"`
+	// The link that opened the checkout; null if none did.
+	LinkID *string `json:"link_id,omitempty"`
+	// Which of its asks this is, from 1.
+	N int64 `json:"n"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *PaymentCheckout) UnmarshalJSON(b []byte) error {
+	type plain PaymentCheckout
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = PaymentCheckout(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x PaymentCheckout) MarshalJSON() ([]byte, error) {
+	type plain PaymentCheckout
+	return merge(plain(x), x.Raw)
+}
+
+// What an event tells. Ignore kinds that you do not know.
+const (
+	PaymentPending          = "payment.pending"
+	PaymentProcessing       = "payment.processing"
+	PaymentSuccess          = "payment.success"
+	PaymentFailed           = "payment.failed"
+	PaymentExpired          = "payment.expired"
+	PaymentLateSuccess      = "payment.late_success"
+	PaymentReversed         = "payment.reversed"
+	PaymentUpdated          = "payment.updated"
+	PaymentNeedsAttention   = "payment.needs_attention"
+	PaymentAttentionEnded   = "payment.attention_ended"
+	PayoutPending           = "payout.pending"
+	PayoutProcessing        = "payout.processing"
+	PayoutSuccess           = "payout.success"
+	PayoutFailed            = "payout.failed"
+	PayoutCancelled         = "payout.cancelled"
+	PayoutLateSuccess       = "payout.late_success"
+	PayoutNeedsAttention    = "payout.needs_attention"
+	PayoutAttentionEnded    = "payout.attention_ended"
+	RefundPending           = "refund.pending"
+	RefundProcessing        = "refund.processing"
+	RefundSuccess           = "refund.success"
+	RefundFailed            = "refund.failed"
+	RefundCancelled         = "refund.cancelled"
+	RefundLateSuccess       = "refund.late_success"
+	RefundNeedsAttention    = "refund.needs_attention"
+	RefundAttentionEnded    = "refund.attention_ended"
+	CheckoutPaid            = "checkout.paid"
+	CheckoutExpired         = "checkout.expired"
+	CheckoutCancelled       = "checkout.cancelled"
+	CheckoutOverpaid        = "checkout.overpaid"
+	WebhookEndpointDisabled = "webhook_endpoint.disabled"
+	WebhookEndpointTest     = "webhook_endpoint.test"
+)
+
 // Event: One thing that happened.
 type Event struct {
 	ID string `json:"id"`
@@ -560,6 +1443,17 @@ type Event struct {
 	// wallet is debited.
 	// - `payout.needs_attention`, `payout.attention_ended`: the same of a payout, also of one that is
 	// held back.
+	// - `refund.pending`: the refund was created, its money is reserved.
+	// - `refund.processing`: the operator holds the request.
+	// - `refund.success`: the customer has the money back, your wallet is debited.
+	// - `refund.failed`, `refund.cancelled`: it ended, and its reserve is released.
+	// - `refund.late_success`: it was paid after it had failed or was cancelled. The status stays, your
+	// wallet is debited.
+	// - `refund.needs_attention`, `refund.attention_ended`: the same of a refund.
+	// - `checkout.paid`: one of its asks was credited. `late` says whether it had expired or was
+	// cancelled before.
+	// - `checkout.expired`, `checkout.cancelled`: it ended without money.
+	// - `checkout.overpaid`: another ask was credited, too. Give that payment back.
 	// - `webhook_endpoint.disabled`: we disabled one of your endpoints, because it is gone or only failed
 	// for five days.
 	Type      string    `json:"type"`
@@ -596,6 +1490,8 @@ func (x Event) MarshalJSON() ([]byte, error) {
 type EventData struct {
 	Payment         *Payment                 `json:"payment,omitempty"`
 	Payout          *Payout                  `json:"payout,omitempty"`
+	Refund          *Refund                  `json:"refund,omitempty"`
+	Checkout        *CheckoutSnapshot        `json:"checkout,omitempty"`
 	WebhookEndpoint *WebhookEndpointSnapshot `json:"webhook_endpoint,omitempty"`
 
 	// Raw is the object as it came, with members that this release does not know.
@@ -649,7 +1545,7 @@ func (x EventPage) MarshalJSON() ([]byte, error) {
 	return merge(plain(x), x.Raw)
 }
 
-// EventList: The events of one payment or payout.
+// EventList: The events of one payment, payout or refund.
 type EventList struct {
 	Items []Event `json:"items"`
 
@@ -675,7 +1571,7 @@ func (x EventList) MarshalJSON() ([]byte, error) {
 	return merge(plain(x), x.Raw)
 }
 
-// AttemptList: The attempts of one payment or payout.
+// AttemptList: The attempts of one payment, payout or refund.
 type AttemptList struct {
 	Items []Attempt `json:"items"`
 
@@ -783,6 +1679,81 @@ func (x PaymentMethodList) MarshalJSON() ([]byte, error) {
 	return merge(plain(x), x.Raw)
 }
 
+// PredictPaymentMethod: A number whose method is to be predicted.
+type PredictPaymentMethod struct {
+	// A number, as it was typed.
+	Phone string `json:"phone"`
+	// The country of a number that does not begin with its calling code. It may be left out if all your
+	// methods are in one country.
+	Country *string `json:"country,omitempty"`
+}
+
+// PaymentMethodPrediction: A number, read, and the methods that it probably belongs to.
+type PaymentMethodPrediction struct {
+	// The whole number, digits only, as a create takes it.
+	Phone   string `json:"phone"`
+	Country string `json:"country"`
+	// The method that the number probably belongs to; empty if that is not known, or if you cannot have
+	// it there.
+	Methods []PaymentMethodPredictionMethod `json:"methods"`
+	// Numbers of the country may have moved to another operator. `false` proves nothing.
+	Portable bool `json:"portable"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *PaymentMethodPrediction) UnmarshalJSON(b []byte) error {
+	type plain PaymentMethodPrediction
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = PaymentMethodPrediction(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x PaymentMethodPrediction) MarshalJSON() ([]byte, error) {
+	type plain PaymentMethodPrediction
+	return merge(plain(x), x.Raw)
+}
+
+// PaymentMethodPredictionMethod: It is part of another object.
+type PaymentMethodPredictionMethod struct {
+	// What you send as `method`.
+	Code string `json:"code"`
+	// What people of the country call it.
+	Name string `json:"name"`
+	// `own`: the prefix belongs to this operator alone, and a create by another method refuses the
+	// number. `likely`: the prefix was given to this operator; the number may have moved to another one.
+	// Choose the method before the customer does, and offer the others, too.
+	Certainty string `json:"certainty"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *PaymentMethodPredictionMethod) UnmarshalJSON(b []byte) error {
+	type plain PaymentMethodPredictionMethod
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = PaymentMethodPredictionMethod(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x PaymentMethodPredictionMethod) MarshalJSON() ([]byte, error) {
+	type plain PaymentMethodPredictionMethod
+	return merge(plain(x), x.Raw)
+}
+
 // PaymentMethod: A kind of wallet.
 type PaymentMethod struct {
 	// What you send as `method`.
@@ -829,7 +1800,9 @@ func (x PaymentMethod) MarshalJSON() ([]byte, error) {
 
 // PaymentMethodCountry: It is part of another object.
 type PaymentMethodCountry struct {
-	Code      string                    `json:"code"`
+	Code string `json:"code"`
+	// What people of the country call the method. Show this where you know the country.
+	Name      string                    `json:"name"`
 	Currency  string                    `json:"currency"`
 	Phone     PaymentMethodCountryPhone `json:"phone"`
 	MinAmount string                    `json:"min_amount"`
@@ -895,6 +1868,7 @@ func (x PaymentMethodCountryPhone) MarshalJSON() ([]byte, error) {
 type MethodSupport struct {
 	Payments bool `json:"payments"`
 	Payouts  bool `json:"payouts"`
+	Refunds  bool `json:"refunds"`
 
 	// Raw is the object as it came, with members that this release does not know.
 	Raw json.RawMessage `json:"-"`
@@ -1016,7 +1990,9 @@ func (x TransactionPage) MarshalJSON() ([]byte, error) {
 // - `collection_reversal`: the operator took a collection back. It is at most what was available; the
 // rest is `owed`, see the wallet.
 // - `payout`, `payout_reversal`, `late_payout`: money sent out, come back, or sent out after all.
-// - `fee`: our fee, posted with the collection or payout that it belongs to.
+// - `refund`, `late_refund`: a payment given back, or given back after the refund had failed or was
+// cancelled.
+// - `fee`: our fee, posted with the collection, payout or refund that it belongs to.
 // - `adjustment`: a correction made by a person, or the repayment of what you owe (it says so in its
 // `reference`).
 const (
@@ -1026,6 +2002,8 @@ const (
 	TransactionPayout             = "payout"
 	TransactionPayoutReversal     = "payout_reversal"
 	TransactionLatePayout         = "late_payout"
+	TransactionRefund             = "refund"
+	TransactionLateRefund         = "late_refund"
 	TransactionFee                = "fee"
 	TransactionAdjustment         = "adjustment"
 )
@@ -1043,7 +2021,9 @@ type Transaction struct {
 	BalanceAfter string  `json:"balance_after"`
 	PaymentID    *string `json:"payment_id"`
 	PayoutID     *string `json:"payout_id"`
-	// Your reference of the payment or payout.
+	// Of a refund and its fee. `payment_id` is the payment then, and `payout_id` is null.
+	RefundID *string `json:"refund_id"`
+	// Your reference of the payment, payout or refund.
 	Reference *string `json:"reference"`
 	// The operator's receipt, as it was known when the line was written. A line never changes: a receipt
 	// that came later stands on the payment.
@@ -1080,6 +2060,7 @@ const (
 	ScopePaymentsWrite  = "payments:write"
 	ScopePayoutsRead    = "payouts:read"
 	ScopePayoutsWrite   = "payouts:write"
+	ScopeRefundsWrite   = "refunds:write"
 	ScopeWalletsRead    = "wallets:read"
 	ScopeWebhooksManage = "webhooks:manage"
 	ScopeKeysManage     = "keys:manage"
@@ -1108,6 +2089,44 @@ func (x *APIKeyList) UnmarshalJSON(b []byte) error {
 // MarshalJSON implements json.Marshaler: what was not known is written too.
 func (x APIKeyList) MarshalJSON() ([]byte, error) {
 	type plain APIKeyList
+	return merge(plain(x), x.Raw)
+}
+
+// Me: A key and its client.
+type Me struct {
+	ClientID string `json:"client_id"`
+	// What the client is called.
+	Name string `json:"name"`
+	// `test`: the sandbox. `live`: real money.
+	Mode string `json:"mode"`
+	// The public part of the key.
+	KeyID string `json:"key_id"`
+	// What the key may do.
+	Scopes []string `json:"scopes"`
+	// What all paths of this document follow. It ends in `/v1`.
+	BaseURL string `json:"base_url"`
+	// The revision of the interface, as in the header `Api-Version`.
+	APIVersion string `json:"api_version"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *Me) UnmarshalJSON(b []byte) error {
+	type plain Me
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = Me(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x Me) MarshalJSON() ([]byte, error) {
+	type plain Me
 	return merge(plain(x), x.Raw)
 }
 
@@ -1231,7 +2250,7 @@ func (x NewAPIKey) MarshalJSON() ([]byte, error) {
 	return merge(plain(x), x.Raw)
 }
 
-// CreateAPIKey: A request for a key. Unknown members are ignored; null means absent.
+// CreateAPIKey: A request for a key. Null means absent.
 type CreateAPIKey struct {
 	// What you call the key.
 	Name *string `json:"name,omitempty"`
@@ -1241,7 +2260,7 @@ type CreateAPIKey struct {
 	ExpiresAt *string `json:"expires_at,omitempty"`
 }
 
-// RotateAPIKey: How long the old key keeps working. Unknown members are ignored; null means absent.
+// RotateAPIKey: How long the old key keeps working. Null means absent.
 type RotateAPIKey struct {
 	// From 0 (the old key ends now) to 604800 (seven days).
 	OverlapSeconds *int64 `json:"overlap_seconds,omitempty"`
@@ -1409,8 +2428,8 @@ func (x WebhookEndpointList) MarshalJSON() ([]byte, error) {
 	return merge(plain(x), x.Raw)
 }
 
-// CreateWebhookEndpoint: A request for an endpoint. `url` and `events` are required. Unknown members
-// are ignored; null means absent.
+// CreateWebhookEndpoint: A request for an endpoint. `url` and `events` are required. Null means
+// absent.
 type CreateWebhookEndpoint struct {
 	// Where events are posted to.
 	URL *string `json:"url,omitempty"`
@@ -1424,8 +2443,7 @@ type CreateWebhookEndpoint struct {
 	Secret *string `json:"secret,omitempty"`
 }
 
-// UpdateWebhookEndpoint: What to change. Unknown members are ignored; null means absent; an empty
-// `description` removes it.
+// UpdateWebhookEndpoint: What to change. Null means absent; an empty `description` removes it.
 type UpdateWebhookEndpoint struct {
 	// Where events are posted to.
 	URL *string `json:"url,omitempty"`
@@ -1436,8 +2454,7 @@ type UpdateWebhookEndpoint struct {
 	Enabled     *bool   `json:"enabled,omitempty"`
 }
 
-// RotateWebhookSecret: The new secret, and how long the old one signs too. Unknown members are
-// ignored; null means absent.
+// RotateWebhookSecret: The new secret, and how long the old one signs too. Null means absent.
 type RotateWebhookSecret struct {
 	// From 0 (the old secret ends now) to 604800 (seven days).
 	OverlapSeconds *int64 `json:"overlap_seconds,omitempty"`
@@ -1472,7 +2489,7 @@ func (x WebhookTest) MarshalJSON() ([]byte, error) {
 	return merge(plain(x), x.Raw)
 }
 
-// Replay: What to send again. Unknown members are ignored; null means absent.
+// Replay: What to send again. Null means absent.
 type Replay struct {
 	FromSequence *int64 `json:"from_sequence,omitempty"`
 	ToSequence   *int64 `json:"to_sequence,omitempty"`
@@ -1516,8 +2533,8 @@ func (x Replayed) MarshalJSON() ([]byte, error) {
 	return merge(plain(x), x.Raw)
 }
 
-// Redeliver: Which endpoint to send to; without it, all that are told about the kind. Unknown members
-// are ignored; null means absent.
+// Redeliver: Which endpoint to send to; without it, all that are told about the kind. Null means
+// absent.
 type Redeliver struct {
 	EndpointID *string `json:"endpoint_id,omitempty"`
 }
@@ -1792,7 +2809,7 @@ func (x SandboxPrompt) MarshalJSON() ([]byte, error) {
 	return merge(plain(x), x.Raw)
 }
 
-// DecideSandboxPrompt: The customer's decision. Unknown members are ignored.
+// DecideSandboxPrompt: The customer's decision.
 type DecideSandboxPrompt struct {
 	Action string `json:"action"`
 }
@@ -1850,16 +2867,17 @@ func (x SandboxStoryList) MarshalJSON() ([]byte, error) {
 	return merge(plain(x), x.Raw)
 }
 
-// SandboxStory: What happens to a payment or payout whose phone ends in certain digits.
+// SandboxStory: What happens to a payment, payout or refund whose phone ends in certain digits; of a
+// refund, it is the phone that paid.
 type SandboxStory struct {
-	// Whether it is played for payments or for payouts.
+	// Whether it is played for payments, for payouts or for refunds.
 	Subject string `json:"subject"`
-	// What the story is called; once among those of payments, once among those of payouts.
+	// What the story is called; once among those of each `subject`.
 	Name string `json:"name"`
 	// The last four digits of the phone; null for every phone that no other story has.
 	EndsIn      *string `json:"ends_in"`
 	Description string  `json:"description"`
-	// The status in which the story leaves the payment or payout.
+	// The status in which the story leaves the payment, payout or refund.
 	Status string `json:"status"`
 	// The `failure_reason` in which it ends; null where there is none.
 	FailureReason *string `json:"failure_reason"`
@@ -1909,6 +2927,12 @@ type Problem struct {
 	PaymentID *string `json:"payment_id,omitempty"`
 	// Only with `idempotency_key_reused`: the payout that the key belongs to.
 	PayoutID *string `json:"payout_id,omitempty"`
+	// Only with `idempotency_key_reused`: the refund that the key belongs to; and with
+	// `refund_in_progress`: the one that is open.
+	RefundID *string `json:"refund_id,omitempty"`
+	// Only with `refund_exceeds_payment` and `payment_not_refundable`: what is left to give back of the
+	// payment.
+	Refundable *string `json:"refundable,omitempty"`
 
 	// Raw is the object as it came, with members that this release does not know.
 	Raw json.RawMessage `json:"-"`
@@ -1974,6 +2998,9 @@ const (
 	CodeClientSuspended         = "client_suspended"
 	CodePaymentNotFound         = "payment_not_found"
 	CodePayoutNotFound          = "payout_not_found"
+	CodeRefundNotFound          = "refund_not_found"
+	CodeCheckoutNotFound        = "checkout_not_found"
+	CodeLinkNotFound            = "link_not_found"
 	CodeEventNotFound           = "event_not_found"
 	CodeWebhookEndpointNotFound = "webhook_endpoint_not_found"
 	CodeWebhookEndpointDisabled = "webhook_endpoint_disabled"
@@ -1982,6 +3009,13 @@ const (
 	CodeNotFound                = "not_found"
 	CodeMethodNotAllowed        = "method_not_allowed"
 	CodePayoutNotCancellable    = "payout_not_cancellable"
+	CodeRefundNotCancellable    = "refund_not_cancellable"
+	CodeRefundInProgress        = "refund_in_progress"
+	CodeCheckoutLive            = "checkout_live"
+	CodePaymentNotRefundable    = "payment_not_refundable"
+	CodeRefundExceedsPayment    = "refund_exceeds_payment"
+	CodeRefundNotPossible       = "refund_not_possible"
+	CodePagesNotAvailable       = "pages_not_available"
 	CodeCursorAhead             = "cursor_ahead"
 	CodeRequestTimeout          = "request_timeout"
 	CodeBodyTooLarge            = "body_too_large"
@@ -2019,4 +3053,5 @@ const (
 	FieldScopeNotGranted        = "scope_not_granted"
 	FieldURLNotAllowed          = "url_not_allowed"
 	FieldUnknownEvent           = "unknown_event"
+	FieldUnknownMember          = "unknown_member"
 )

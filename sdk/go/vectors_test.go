@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -64,6 +65,38 @@ func TestWebhookVectors(t *testing.T) {
 		if got != c.Expect {
 			t.Errorf("%s: %s, want %s", c.Name, got, c.Expect)
 		}
+	}
+}
+
+func TestReturnVectors(t *testing.T) {
+	t.Parallel()
+	v := vectors[struct {
+		Cases []struct {
+			Name, Secret, Checkout string
+			Query                  map[string]string
+			Now                    int64
+			Expect                 string
+		}
+	}](t, "return.json")
+	if len(v.Cases) < 40 {
+		t.Fatalf("%d cases", len(v.Cases))
+	}
+	for _, c := range v.Cases {
+		q := url.Values{}
+		for name, value := range c.Query {
+			q.Set(name, value)
+		}
+		got, err := VerifyReturn(c.Secret, c.Checkout, q, time.Unix(c.Now, 0))
+		var refused *ReturnError
+		if errors.As(err, &refused) && got == "" {
+			got = refused.Word
+		}
+		if got != c.Expect {
+			t.Errorf("%s: %s, want %s", c.Name, got, c.Expect)
+		}
+	}
+	if !errors.Is(&ReturnError{Word: "altered"}, ErrReturnAltered) || errors.Is(ErrReturnTooOld, ErrReturnAltered) {
+		t.Error("the words are not told apart")
 	}
 }
 
@@ -227,9 +260,12 @@ func TestPhoneVectors(t *testing.T) {
 // schemas are the types by the names of the document.
 var schemas = map[string]func() any{
 	"ApiKeyList": fresh[APIKeyList], "AttemptList": fresh[AttemptList], "DeliveryList": fresh[DeliveryList], "Event": fresh[Event],
-	"EventList": fresh[EventList], "EventPage": fresh[EventPage], "NewApiKey": fresh[NewAPIKey], "NewWebhookEndpoint": fresh[NewWebhookEndpoint],
-	"Payment": fresh[Payment], "PaymentMethodList": fresh[PaymentMethodList], "PaymentPage": fresh[PaymentPage], "Payout": fresh[Payout],
+	"EventList": fresh[EventList], "EventPage": fresh[EventPage], "Me": fresh[Me], "NewApiKey": fresh[NewAPIKey], "NewWebhookEndpoint": fresh[NewWebhookEndpoint],
+	"Payment": fresh[Payment], "PaymentMethodList": fresh[PaymentMethodList], "PaymentMethodPrediction": fresh[PaymentMethodPrediction], "PaymentPage": fresh[PaymentPage], "Payout": fresh[Payout],
 	"PayoutPage": fresh[PayoutPage], "Problem": fresh[Problem], "Redelivered": fresh[Redelivered], "Replayed": fresh[Replayed],
+	"Checkout": fresh[Checkout], "CheckoutPage": fresh[CheckoutPage], "NewCheckout": fresh[NewCheckout],
+	"Link": fresh[Link], "LinkPage": fresh[LinkPage],
+	"Refund": fresh[Refund], "RefundList": fresh[RefundList], "RefundPage": fresh[RefundPage],
 	"RevokedApiKey": fresh[RevokedAPIKey], "SandboxDecision": fresh[SandboxDecision], "SandboxPromptList": fresh[SandboxPromptList], "SandboxStoryList": fresh[SandboxStoryList],
 	"TransactionPage": fresh[TransactionPage], "WalletList": fresh[WalletList], "WebhookEndpoint": fresh[WebhookEndpoint],
 	"WebhookEndpointList": fresh[WebhookEndpointList], "WebhookTest": fresh[WebhookTest],

@@ -165,7 +165,7 @@ func (t *Teller[T]) Webhook(secrets ...string) http.Handler {
 			http.Error(w, "no secret", http.StatusInternalServerError)
 			return
 		}
-		if err := t.applyEvent(r.Context(), e, nil); err != nil {
+		if err := t.applyEvent(r.Context(), e, nil, t.cfg.foreign); err != nil {
 			if t.cfg.onReport != nil {
 				t.cfg.onReport(Report{}, err)
 			}

@@ -22,8 +22,8 @@ import (
 // number of nodes that a cluster begins with, because a part is moved as a whole.
 const DefaultShards = 32
 
-// MaxShards is how many parts there may be. Each is some fifty tables of PostgreSQL.
-const MaxShards = 1024
+// maxShards is how many parts there may be. Each is some fifty tables of PostgreSQL.
+const maxShards = 1024
 
 // How Citus has a table: "ht" or "hs" is distributed, "nt" copied to each node, "ns" on the
 // coordinator. When it copies a table, it takes all that refer to it to the coordinator.
@@ -170,8 +170,8 @@ func removals(ctx context.Context, tx *db.Tx, _ int) (commands []string, err err
 // checkCluster says what has to be done first, if Citus is not ready, and returns the
 // database's name.
 func checkCluster(ctx context.Context, d *db.DB, shards int) (database string, err error) {
-	if shards < 0 || shards > MaxShards {
-		return "", &Error{fmt.Sprintf("the number of shards must be from 1 to %d", MaxShards)}
+	if shards < 0 || shards > maxShards {
+		return "", &Error{fmt.Sprintf("the number of shards must be from 1 to %d", maxShards)}
 	}
 	var schema string
 	var extension, coordinators, workers, have int

@@ -16,7 +16,9 @@ import (
 //	1  what all releases before the level wrote
 //	2  bytes that a later generation of the installation's secret sealed
 //	3  money in suspense that was given back, and receipts of aggregators by issuer
-const Level = 3
+//	4  refunds
+//	5  checkouts, their asks and their events
+const Level = 5
 
 // levelPrefix begins the row that a raised level leaves among the migrations. The row is
 // not rolling. So a program that does not know the level stops, and does not start, as

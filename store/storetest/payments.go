@@ -34,6 +34,10 @@ func (silent) Check(context.Context, provider.Query) (provider.Result, error) {
 
 func (silent) Fingerprint() string { return Connection }
 
+// CanRefund lets a test send refunds by the operator's own call; without such a configuration
+// they are transfers.
+func (silent) CanRefund(o provider.Original, amount till.Money) bool { return o.Holds(amount) }
+
 func (silent) Traits() provider.Traits {
 	return provider.Traits{
 		ClientReference: true, ApprovalWindow: time.Minute, SubmitTimeout: time.Second, CheckTimeout: time.Second,
@@ -59,6 +63,7 @@ func newConfig(s *store.Store, change []func(c *engine.Config)) engine.Config {
 	c := engine.Config{
 		Store: s, Secret: []byte("a secret for tests"), AcceptOnly: true,
 		Connections: map[string]provider.Provider{Connection: silent{}},
+		Refunds:     engine.Refunds{Origins: map[string]engine.Origin{Connection: {Fingerprint: Connection}}},
 		Routes:      engine.ByMode(func(till.Mode, string, string, string) string { return Connection }),
 	}
 	for _, f := range change {

@@ -12,6 +12,7 @@ import (
 	"till"
 	"till/books"
 	"till/store"
+	"till/store/auditlog"
 	"till/upkeep"
 )
 
@@ -181,7 +182,7 @@ func RollUp(tb testing.TB, s *store.Store) {
 }
 
 // ChainKey is what tests seal audit logs with.
-var ChainKey = store.ChainKey("a key of 32 bytes for the tests.")
+var ChainKey = auditlog.ChainKey("a key of 32 bytes for the tests.")
 
 // CheckInvariants seals the audit logs, folds the tallies and fails the test with whatever
 // books.Verify finds.

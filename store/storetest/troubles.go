@@ -8,6 +8,7 @@ import (
 	"till"
 	"till/books"
 	"till/store"
+	"till/store/admin"
 )
 
 // Cause brings a trouble about.
@@ -29,9 +30,9 @@ func Causes(tb testing.TB, database string) (all []Cause) {
 	client := id(till.NewID(now))
 	instance := func(version, troubles string, seen time.Duration) string {
 		return fmt.Sprintf(`INSERT INTO instances (id, version, level, role, started_at, seen_at, troubles) VALUES (%s, '%s', %d, 'all', %d, %d, '%s')`,
-			id(till.NewID(now)), version, store.Level, at(-time.Hour), at(seen), troubles)
+			id(till.NewID(now)), version, admin.Level, at(-time.Hour), at(seen), troubles)
 	}
-	failed := func(kind store.BackupKind) string {
+	failed := func(kind admin.BackupKind) string {
 		return fmt.Sprintf(`INSERT INTO backup_results (kind, ended_at, taken_at, place, bytes, took_ms, failed_at, problem) VALUES ('%s', 0, 0, '', 0, 0, %d, 'no room')`, kind, at(0))
 	}
 	var open []string
@@ -61,7 +62,7 @@ func Causes(tb testing.TB, database string) (all []Cause) {
 	if store.IsPostgres(database) {
 		return append(all, Cause{books.TroubleArchive, "archived", nil})
 	}
-	return append(all, Cause{books.TroubleBackup, "backup failed", []string{failed(store.KindBackup)}}, Cause{books.TroubleDrill, "drill failed", []string{failed(store.KindDrill)}})
+	return append(all, Cause{books.TroubleBackup, "backup failed", []string{failed(admin.KindBackup)}}, Cause{books.TroubleDrill, "drill failed", []string{failed(admin.KindDrill)}})
 }
 
 func id(i till.ID) string { return fmt.Sprintf("x'%x'", i[:]) }

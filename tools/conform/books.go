@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 )
 
 // books are the service's own, read past the proxy and the SDK.
@@ -16,15 +17,17 @@ type books struct {
 	base, key string
 }
 
-// payment is what the books say about a payment or payout.
+// payment is what the books say about a payment, payout or refund.
 type payment struct {
 	ID             string
 	Status         string
 	Reference      string
 	IdempotencyKey string `json:"idempotency_key"`
 	Amount         struct{ Value, Currency string }
-	LateSuccessAt  *string `json:"late_success_at"`
-	ReversedAt     *string `json:"reversed_at"`
+	LateSuccessAt  *string                              `json:"late_success_at"`
+	ReversedAt     *string                              `json:"reversed_at"`
+	Refunds        struct{ Refunded, Refunding string } // of a payment
+	PaymentID      string                               `json:"payment_id"` // of a refund
 	Resolution     struct{ State string }
 	Charge         struct {
 		Items []struct{ Quantity json.Number }
@@ -36,22 +39,38 @@ type event struct {
 	ID       string
 	Type     string
 	Sequence int64
-	Data     struct{ Payment, Payout *payment }
+	Data     struct{ Payment, Payout, Refund *payment }
 	text     json.RawMessage
 }
 
+// mostBusy is how often a read is made again, a second apart, while the service is busy: it
+// shares this machine with the shops.
+const mostBusy = 20
+
 func (b *books) call(ctx context.Context, method, path string, body, into any) error {
+	for n := 0; ; n++ {
+		status, err := b.try(ctx, method, path, body, into)
+		if status != http.StatusServiceUnavailable || method != http.MethodGet || n == mostBusy {
+			return err
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+func (b *books) try(ctx context.Context, method, path string, body, into any) (status int, err error) {
 	var reader io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		reader = bytes.NewReader(text)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, b.base+path, reader)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	req.Header.Set("X-Api-Key", b.key)
 	if body != nil {
@@ -59,23 +78,23 @@ func (b *books) call(ctx context.Context, method, path string, body, into any) e
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if res.StatusCode >= 300 {
-		return fmt.Errorf("%s %s: %s %s", method, path, res.Status, text)
+		return res.StatusCode, fmt.Errorf("%s %s: %s %s", method, path, res.Status, text)
 	}
 	if into == nil || len(text) == 0 {
-		return nil
+		return res.StatusCode, nil
 	}
-	return json.Unmarshal(text, into)
+	return res.StatusCode, json.Unmarshal(text, into)
 }
 
-// list reads all payments or payouts, newest first.
+// list reads all payments, payouts or refunds, newest first.
 func (b *books) list(ctx context.Context, noun string) ([]payment, error) {
 	var all []payment
 	for {
@@ -108,6 +127,15 @@ func (b *books) of(ctx context.Context, order string) (*payment, error) {
 		}
 	}
 	return nil, nil
+}
+
+// refundOf returns the newest refund of an order; nil if there is none.
+func (b *books) refundOf(ctx context.Context, order string) (*payment, error) {
+	var page struct{ Items []payment }
+	if err := b.call(ctx, "GET", "/refunds?limit=1&reference="+url.QueryEscape(order), nil, &page); err != nil || len(page.Items) == 0 {
+		return nil, err
+	}
+	return &page.Items[0], nil
 }
 
 // events reads the whole log.

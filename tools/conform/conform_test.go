@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/till-project/till/sdk/go/driver"
 	"till/internal/dev/faulty"
-	sdk "till/sdk/go/driver"
 )
 
 // programs are what the suite runs, built once: the service, and the drivers of
@@ -237,7 +238,7 @@ func shop(ctx context.Context, on *service, folder, mutant string, orders, kills
 	for i := range orders {
 		want[fmt.Sprint("b-", i)] = []string{"paid"}
 	}
-	s := Scenario{Name: "shop", Faults: []faulty.Rule{{Share: 0.2, Do: faulty.LoseAnswer}}, Options: map[string]int64{"open_after": 3000},
+	s := Scenario{Name: "shop", Faults: []faulty.Rule{{Share: 0.2, Do: faulty.LoseAnswer}}, Options: map[string]int64{"open_after": 3000, "from_end": 1},
 		Expect: Expect{Payments: &orders, Acted: want, Balance: map[string]string{"XAF": strconv.Itoa(orders * 5000)}}}
 	p, err := newPlay(s, on, programs.sql, mutant, folder)
 	if err != nil {
@@ -248,34 +249,37 @@ func shop(ctx context.Context, on *service, folder, mutant string, orders, kills
 			return p, err
 		}
 	}
+	return p, p.throughKills(ctx, maps.Clone(defaults), "buy", orders, kills)
+}
+
+// throughKills does something for many orders while the shop is killed, and then what is
+// missing.
+func (p *play) throughKills(ctx context.Context, command map[string]any, do string, orders, kills int) error {
 	each := orders / (kills + 1)
 	for k := 0; k <= kills; k++ {
 		n := each
 		if k == kills {
 			n = orders - each*kills
 		}
-		buy := map[string]any{"do": "buy", "from": k * each, "n": n}
-		for name, value := range defaults {
-			buy[name] = value
-		}
+		command["do"], command["from"], command["n"] = do, k*each, n
 		if k < kills {
 			process := p.driver.cmd.Process
 			timer := time.AfterFunc(time.Duration(300+rand.IntN(1200))*time.Millisecond, func() { _ = process.Kill() })
-			_, err := p.driver.do(ctx, buy)
+			_, err := p.driver.do(ctx, command)
 			timer.Stop()
 			p.driver.kill()
 			if err != nil && !errors.Is(err, errDied) {
-				return p, err
+				return err
 			}
 			if err := p.begin(ctx); err != nil {
-				return p, err
+				return err
 			}
 		}
-		if result, err := p.driver.do(ctx, buy); err != nil || result["error"] != nil && mutant == "" {
-			return p, fmt.Errorf("buy: %v, %w", result, err)
+		if result, err := p.driver.do(ctx, command); err != nil || result["error"] != nil && p.mutant == "" {
+			return fmt.Errorf("%s: %v, %w", do, result, err)
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // count counts what went wrong: orders with two payments, orders with none, and

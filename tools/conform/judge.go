@@ -43,7 +43,7 @@ func (p *play) verdict(ctx context.Context) error {
 	}
 	x := p.Expect
 	p.posts(say)
-	for noun, want := range map[string]*int{"payments": x.Payments, "payouts": x.Payouts} {
+	for noun, want := range map[string]*int{"payments": x.Payments, "payouts": x.Payouts, "refunds": x.Refunds} {
 		if want == nil {
 			continue
 		}
@@ -110,20 +110,14 @@ func merged(a, b map[string]string) map[string]string {
 // posts compares what the proxy saw.
 func (p *play) posts(say func(ok bool, format string, args ...any)) {
 	x, seen := p.Expect, p.proxy.Seen()
-	creates := posted(seen, "/payments")
-	keys := map[string]bool{}
-	for _, s := range creates {
-		var body struct {
-			Key string `json:"idempotency_key"`
-		}
-		_ = json.NewDecoder(bytes.NewReader(s.Body)).Decode(&body)
-		keys[body.Key] = true
-	}
+	creates, refunds := posted(seen, "/payments"), posted(seen, "/refunds")
 	is := func(want *int, got int, what string) {
 		say(want == nil || *want == got, "%d %s, want %d", got, what, deref(want))
 	}
 	is(x.Posts, len(creates), "posts of payments")
-	is(x.Keys, len(keys), "different keys")
+	is(x.Keys, keysOf(creates), "different keys")
+	is(x.RefundPosts, len(refunds), "posts of refunds")
+	is(x.RefundKeys, keysOf(refunds), "different keys of refunds")
 	is(x.Cancels, len(posted(seen, "/cancel")), "posts of cancels")
 	is(x.NewKeys, len(posted(seen, "/api-keys")), "posts of API keys")
 	say(x.MinPosts == nil || len(creates) >= *x.MinPosts, "%d posts of payments, at least %d", len(creates), deref(x.MinPosts))
@@ -141,6 +135,19 @@ func (p *play) posts(say func(ok bool, format string, args ...any)) {
 		say(x.Gap == nil || gap >= time.Duration(*x.Gap)*time.Millisecond, "the second post came after %s", gap)
 		say(x.MaxGap == nil || gap <= time.Duration(*x.MaxGap)*time.Millisecond, "the second post came after %s", gap)
 	}
+}
+
+// keysOf counts the different keys of creates.
+func keysOf(creates []faulty.Seen) int {
+	keys := map[string]bool{}
+	for _, s := range creates {
+		var body struct {
+			Key string `json:"idempotency_key"`
+		}
+		_ = json.NewDecoder(bytes.NewReader(s.Body)).Decode(&body)
+		keys[body.Key] = true
+	}
+	return len(keys)
 }
 
 func deref(n *int) int {

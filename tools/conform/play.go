@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 
 // runnerSteps are done by the runner; all others are commands of the driver.
 var runnerSteps = []string{
-	"kill", "faults", "sleep", "until", "event", "prompt", "deliver", "endpoint", "reserve", "rotate_secret", "rotate_key", "revoke_key", "break_key", "fill", "churn",
+	"kill", "faults", "sleep", "until", "event", "prompt", "deliver", "endpoint", "reserve", "rotate_secret", "rotate_key", "revoke_key", "break_key", "fill", "churn", "refund_elsewhere",
 	"stop_service", "start_service", "backup", "restore", "together",
 }
 
@@ -140,6 +141,9 @@ func (p *play) step(ctx context.Context, s *Step) error {
 		return err
 	}
 	c := map[string]any{}
+	if s.Do == "refund" {
+		c["currency"] = defaults["currency"]
+	}
 	if s.Do == "collect" || s.Do == "payout" {
 		for name, value := range defaults {
 			c[name] = value
@@ -231,6 +235,8 @@ func (p *play) runnerStep(ctx context.Context, s *Step) (done bool, err error) {
 		return true, p.fill(ctx, s)
 	case "churn":
 		return true, p.startChurn(ctx, s)
+	case "refund_elsewhere":
+		return true, p.refundElsewhere(ctx, s)
 	case "stop_service":
 		return true, p.service.stop()
 	case "start_service":
@@ -291,7 +297,11 @@ const patience = time.Minute
 // until waits for the books.
 func (p *play) until(ctx context.Context, s *Step) error {
 	return eventually(ctx, patience, func() error {
-		found, err := p.books.of(ctx, s.Order)
+		find := p.books.of
+		if s.Kind == "refund" {
+			find = p.books.refundOf
+		}
+		found, err := find(ctx, s.Order)
 		switch {
 		case err != nil:
 			return err
@@ -314,10 +324,7 @@ func (p *play) event(ctx context.Context, order, kind string) (found event, err 
 			return err
 		}
 		for _, e := range all {
-			subject := e.Data.Payment
-			if subject == nil {
-				subject = e.Data.Payout
-			}
+			subject := cmp.Or(e.Data.Payment, e.Data.Payout, e.Data.Refund)
 			if subject != nil && subject.Reference == order && e.Type == kind {
 				found = e
 				return nil

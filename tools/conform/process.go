@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"till/internal/testport"
 )
 
 // service is a running till dev.
@@ -37,7 +39,11 @@ func startService(binary, data string) (*service, error) {
 // startServiceFor starts one whose customers have so much time. A few seconds let payments
 // expire soon, and on a busy machine also those that should not.
 func startServiceFor(window, binary, data string) (*service, error) {
-	s := &service{binary: binary, data: data, listen: "127.0.0.1:0", window: window}
+	listen, err := testport.Free() // it may be started again
+	if err != nil {
+		return nil, err
+	}
+	s := &service{binary: binary, data: data, listen: listen, window: window}
 	return s, s.start()
 }
 
@@ -113,7 +119,7 @@ func (s *service) client(payouts bool) (id, key string, err error) {
 		return made.ClientID, made.APIKey, err
 	}
 	err = s.till(&made, "key", "create", "--client", made.ClientID, "--scopes",
-		"payments:read,payments:write,payouts:read,payouts:write,wallets:read,webhooks:manage,keys:manage")
+		"payments:read,payments:write,payouts:read,payouts:write,refunds:write,wallets:read,webhooks:manage,keys:manage")
 	return made.ClientID, made.APIKey, err
 }
 

@@ -16,7 +16,7 @@ type Scenario struct {
 	Name    string           `json:"name"`
 	Duty    string           `json:"duty"`
 	Options map[string]int64 `json:"options"` // of the driver, in milliseconds
-	Payouts bool             `json:"payouts"` // the key may pay out and manage keys
+	Payouts bool             `json:"payouts"` // the key may pay out, refund and manage keys
 	Own     bool             `json:"own"`     // it needs a service of its own, because it stops it
 	Faults  []faulty.Rule    `json:"faults"`
 	Steps   []Step           `json:"steps"`
@@ -40,7 +40,7 @@ type stepOfRunner struct {
 	Faults  []faulty.Rule   `json:"faults"`
 	Ms      int             `json:"ms"`
 	Status  string          `json:"status"`
-	Kind    string          `json:"kind"`   // of an event
+	Kind    string          `json:"kind"`   // of an event; or refund, where the newest refund of the order is meant
 	Action  string          `json:"action"` // of a prompt
 	Times   int             `json:"times"`
 	AtOnce  bool            `json:"at_once"`
@@ -53,6 +53,7 @@ type stepOfRunner struct {
 	Events  []string        `json:"events"`
 	Steps   []Step          `json:"steps"`
 	Body    json.RawMessage `json:"body"`
+	Value   string          `json:"value"` // of a refund that somebody else makes
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -81,21 +82,26 @@ func (s *Step) UnmarshalJSON(b []byte) error {
 // Expect is what the books and the shop must say at the end. What is not named
 // is not looked at.
 type Expect struct {
-	Payments *int                `json:"payments"` // of the client, in the books
-	Payouts  *int                `json:"payouts"`
-	Keys     *int                `json:"keys"` // different ones in posts of payments
-	Posts    *int                `json:"posts"`
-	MinPosts *int                `json:"min_posts"` // where something is slow on purpose, a busy machine makes one more of them
-	MaxPosts *int                `json:"max_posts"`
-	MaxReads *int                `json:"max_reads"`  // of single payments
-	Cancels  *int                `json:"cancels"`    // posts of cancels
-	NewKeys  *int                `json:"new_keys"`   // posts of API keys
-	Gap      *int                `json:"gap_ms"`     // at least, between the first two posts
-	MaxGap   *int                `json:"max_gap_ms"` // at most
-	Status   map[string]string   `json:"status"`     // of the newest payment of an order
-	Amounts  map[string]string   `json:"amounts"`
-	Acted    map[string][]string `json:"acted"`
-	Balance  map[string]string   `json:"balance"` // of wallets, by currency
+	Payments *int `json:"payments"` // of the client, in the books
+	Payouts  *int `json:"payouts"`
+	Refunds  *int `json:"refunds"`
+	Keys     *int `json:"keys"` // different ones in posts of payments
+	Posts    *int `json:"posts"`
+	MinPosts *int `json:"min_posts"` // where something is slow on purpose, a busy machine makes one more of them
+	MaxPosts *int `json:"max_posts"`
+	MaxReads *int `json:"max_reads"` // of single payments
+	Cancels  *int `json:"cancels"`   // posts of cancels
+
+	RefundPosts *int `json:"refund_posts"`
+	RefundKeys  *int `json:"refund_keys"` // different ones in posts of refunds
+
+	NewKeys *int                `json:"new_keys"`   // posts of API keys
+	Gap     *int                `json:"gap_ms"`     // at least, between the first two posts
+	MaxGap  *int                `json:"max_gap_ms"` // at most
+	Status  map[string]string   `json:"status"`     // of the newest payment of an order
+	Amounts map[string]string   `json:"amounts"`
+	Acted   map[string][]string `json:"acted"`
+	Balance map[string]string   `json:"balance"` // of wallets, by currency
 
 	Quantities map[string]string `json:"quantities"` // of an order's first item
 	ListedAll  bool              `json:"listed_all"` // the last list held every payment of fill
@@ -119,7 +125,7 @@ func (s *Scenario) options() map[string]int64 {
 	disturbed := slices.ContainsFunc(s.Faults, slow) || slices.ContainsFunc(s.Steps, func(step Step) bool {
 		return step.Dies || slices.Contains([]string{"kill", "crash_at", "stop_service"}, step.Do) || slices.ContainsFunc(step.Faults, slow)
 	})
-	if _, named := options["try_timeout"]; !named && s.Expect.Posts != nil && !disturbed {
+	if _, named := options["try_timeout"]; !named && (s.Expect.Posts != nil || s.Expect.RefundPosts != nil) && !disturbed {
 		options["try_timeout"] = patientTry
 	}
 	return options

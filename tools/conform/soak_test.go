@@ -97,33 +97,40 @@ const mostSilence = 4 * time.Minute
 
 // awaitNews waits until every order has acted on everything, as long as it goes on.
 func (s shops) awaitNews(ctx context.Context, each int, report func(missing int)) (int, error) {
-	interval := min(300*time.Millisecond+time.Duration(each)*2*time.Millisecond, 10*time.Second) // a look reads all payments
-	least, changed := each*len(s)+1, time.Now()
-	for {
+	return goOn(ctx, each, each*len(s), func() (sum int, err error) {
 		missing := make([]int, len(s))
-		err := s.all(func(p *play) (err error) {
+		err = s.all(func(p *play) (err error) {
 			missing[slices.Index(s, p)], err = p.unheard(ctx, each)
 			return err
 		})
-		if err != nil {
-			return least, err
-		}
-		sum := 0
 		for _, n := range missing {
 			sum += n
 		}
-		if sum < least {
-			least, changed = sum, time.Now()
-			report(sum)
+		return sum, err
+	}, report)
+}
+
+// goOn looks at many orders until none is missing, as long as there are fewer and fewer.
+func goOn(ctx context.Context, each, all int, look func() (missing int, err error), report func(missing int)) (int, error) {
+	interval := min(300*time.Millisecond+time.Duration(each)*2*time.Millisecond, 10*time.Second) // a look reads all payments
+	least, changed := all+1, time.Now()
+	for {
+		missing, err := look()
+		if err != nil {
+			return least, err
 		}
-		if sum == 0 {
+		if missing < least {
+			least, changed = missing, time.Now()
+			report(missing)
+		}
+		if missing == 0 {
 			return 0, nil
 		}
 		if time.Since(changed) > mostSilence {
-			return sum, fmt.Errorf("%d orders have received nothing for %s", sum, mostSilence)
+			return missing, fmt.Errorf("%d orders have received nothing for %s", missing, mostSilence)
 		}
 		if err := pause(ctx, interval); err != nil {
-			return sum, err
+			return missing, err
 		}
 	}
 }

@@ -35,7 +35,7 @@ def on_change(change, db):
             cursor.execute("INSERT INTO acted VALUES (%s, %s)", (change.payment.id, change.payment.amount.value))
 
 
-teller = till.Teller(till.Till("http://127.0.0.1:1/v1", "till_test_a_b"), DjangoStore(), on_change)
+teller = till.Teller(till.Till("http://127.0.0.1:1/v1", "till_test_a_b"), DjangoStore(), on_change, foreign=True)
 urlpatterns = [path("till", till_webhook(teller, os.environ["TILL_WEBHOOK_SECRET"]))]
 
 

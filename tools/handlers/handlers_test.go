@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"till/internal/testport"
 )
 
 // shop is a program that receives webhooks.
@@ -98,12 +100,11 @@ type run struct {
 const secret = "whsec_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="
 
 func newRun(t *testing.T, s shop) *run {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := testport.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
+	_, port, _ := net.SplitHostPort(address)
 	return &run{T: t, shop: s, folder: t.TempDir(), port: port}
 }
 

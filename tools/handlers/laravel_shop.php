@@ -39,7 +39,7 @@ if ($install) {
     $config('view', ['paths' => [], 'compiled' => "$folder/storage/framework/views"]);
     $config('logging', ['default' => 'single', 'channels' => ['single' => ['driver' => 'single', 'path' => "$folder/storage/logs/laravel.log"]]]);
     $config('filesystems', ['default' => 'local', 'disks' => ['local' => ['driver' => 'local', 'root' => "$folder/storage"]]]);
-    $config('till', ['base_url' => 'http://127.0.0.1:1/v1', 'api_key' => 'till_test_a_b', 'expect' => 'test', 'webhook_secret' => getenv('TILL_WEBHOOK_SECRET'), 'connection' => null, 'on_change' => OnPayment::class]);
+    $config('till', ['base_url' => 'http://127.0.0.1:1/v1', 'api_key' => 'till_test_a_b', 'expect' => 'test', 'webhook_secret' => getenv('TILL_WEBHOOK_SECRET'), 'connection' => null, 'on_change' => OnPayment::class, 'foreign' => true]);
 }
 $app = new Illuminate\Foundation\Application($folder);
 $app->singleton(Illuminate\Contracts\Http\Kernel::class, Illuminate\Foundation\Http\Kernel::class);

@@ -14,5 +14,5 @@ $teller = new Till\Teller(new Till\Client('http://127.0.0.1:1/v1', 'till_test_a_
     if ($c->paid()) {
         $db->prepare('INSERT INTO acted VALUES (?, ?)')->execute([$c->payment->id, $c->payment->amount->value]);
     }
-});
+}, foreign: true);
 $teller->receive((string) getenv('TILL_WEBHOOK_SECRET'), Till\Request::fromGlobals())->emit();

@@ -1,6 +1,7 @@
-// Phonegen writes the table of countries and their mobile numbers from the
-// data of libphonenumber. The service does not link that library: it would
-// cost eight megabytes and dozens of allocations per number.
+// Phonegen writes the table of countries and their mobile numbers, and the likely
+// prefixes of each method, from the data of libphonenumber. The service does not
+// link that library: it would cost eight megabytes and dozens of allocations per
+// number.
 //
 // Run it with go generate in the root of the repository, then read the
 // difference: a pattern that became narrower refuses customers.
@@ -30,15 +31,30 @@ const regions = "AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EG EH ER ET GA GH GM " +
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("phonegen: ")
-	out := flag.String("o", "../country_table.go", "the `file` to write")
+	countries := flag.String("o", "../country_table.go", "the `file` of countries to write")
+	methods := flag.String("methods", "../methods.csv", "the `file` of methods whose likely prefixes are written")
 	flag.Parse()
-	source, err := generate()
-	if err == nil {
-		err = os.WriteFile(*out, source, 0o644)
-	}
-	if err != nil {
+	if err := write(*countries, *methods); err != nil {
 		log.Fatal(err)
 	}
+}
+
+func write(countries, methods string) error {
+	source, err := generate()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(countries, source, 0o644); err != nil {
+		return err
+	}
+	table, err := os.ReadFile(methods)
+	if err != nil {
+		return err
+	}
+	if table, err = fillMethods(table); err != nil {
+		return err
+	}
+	return os.WriteFile(methods, table, 0o644)
 }
 
 // generate returns the source of the table.
@@ -102,8 +118,12 @@ func writeCountry(b *bytes.Buffer, region string, m *phonenumbers.PhoneMetadata)
 	if strconv.CanBackquote(pattern) {
 		quoted = "`" + pattern + "`"
 	}
-	fmt.Fprintf(b, "\t{Code: %q, CallingCode: %q, Lengths: []int{%s}, Example: %q,\n\t\tpattern: %s},\n",
-		region, callingCode, strings.Join(totals, ", "), callingCode+example, quoted)
+	portable := ""
+	if m.GetMobileNumberPortableRegion() {
+		portable = " Portable: true,"
+	}
+	fmt.Fprintf(b, "\t{Code: %q, CallingCode: %q, Lengths: []int{%s}, Example: %q,%s\n\t\tpattern: %s},\n",
+		region, callingCode, strings.Join(totals, ", "), callingCode+example, portable, quoted)
 	return nil
 }
 

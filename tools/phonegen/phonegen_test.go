@@ -94,31 +94,35 @@ func TestExamplesAreMobile(t *testing.T) {
 	}
 }
 
-// TestPrefixesAreTheCarriers compares what methods know of their operators'
-// numbers with the library's data on carriers, and looks that it knows nothing of
-// countries whose numbers are ported.
-func TestPrefixesAreTheCarriers(t *testing.T) {
+func TestTheMethodsAreUpToDate(t *testing.T) {
 	t.Parallel()
-	metadata, err := metadataByRegion()
+	got, err := os.ReadFile("../../methods.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
-	carriers := map[string][]string{"mtn_momo": {"MTN"}, "airtel_money": {"Airtel", "Warid"}} // Airtel took Warid over
+	want, err := fillMethods(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("methods.csv differs from what the carriers' data gives; run go generate")
+	}
+}
+
+// What is refused for its prefix is certain: the carriers' data says the same, and no number
+// of the country is ported.
+func TestOwnPrefixesAreCertain(t *testing.T) {
+	t.Parallel()
 	checked := 0
 	for _, m := range till.Methods() {
 		for _, k := range m.Markets {
 			country, _ := till.CountryOf(k.Country)
-			if len(k.Prefixes) > 0 && metadata[k.Country].GetMobileNumberPortableRegion() {
+			if len(k.Prefixes) > 0 && country.Portable {
 				t.Errorf("%s: numbers of %s are ported", m.Code, k.Country)
 			}
 			for _, p := range k.Prefixes {
-				n := country.CallingCode + p
-				number, err := phonenumbers.Parse("+"+n+country.Example[len(n):], k.Country)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if name, err := phonenumbers.GetCarrierForNumber(number, "en"); err != nil || !slices.Contains(carriers[m.Code], name) {
-					t.Errorf("%s: numbers of %s with %s are %s's, %v", m.Code, k.Country, p, name, err)
+				if !slices.Contains(k.Likely, p) {
+					t.Errorf("%s: numbers of %s with %s are not given to its operator", m.Code, k.Country, p)
 				}
 				checked++
 			}
@@ -126,6 +130,25 @@ func TestPrefixesAreTheCarriers(t *testing.T) {
 	}
 	if checked == 0 {
 		t.Error("no prefix was compared")
+	}
+}
+
+// No number has two likely methods.
+func TestALikelyPrefixHasOneMethod(t *testing.T) {
+	t.Parallel()
+	type at struct{ country, prefix string }
+	methods := map[at]string{}
+	for _, m := range till.Methods() {
+		for _, k := range m.Markets {
+			for _, p := range k.Likely {
+				for n := range len(p) {
+					if other := methods[at{k.Country, p[:n+1]}]; other != "" && other != m.Code {
+						t.Errorf("%s in %s is likely %s and %s", p, k.Country, other, m.Code)
+					}
+				}
+				methods[at{k.Country, p}] = m.Code
+			}
+		}
 	}
 }
 

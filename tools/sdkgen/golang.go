@@ -27,9 +27,9 @@ func goFiles(m *Model) (map[string][]byte, error) {
 }
 
 // goPrefixes name the constants of a list where its own name would not read
-// well. Payments and payouts share the words for their statuses.
+// well, or would say twice what the words say. Payments and payouts share the words for their statuses.
 var goPrefixes = map[string]string{
-	"PaymentStatus": "", "PayoutStatus": "", "ErrorCode": "Code", "FieldErrorCode": "Field", "TransactionType": "Transaction",
+	"PaymentStatus": "", "PayoutStatus": "", "ErrorCode": "Code", "FieldErrorCode": "Field", "TransactionType": "Transaction", "EventKind": "",
 }
 
 func goTypes(b *bytes.Buffer, m *Model) {

@@ -2,7 +2,7 @@
 // api/openapi.json), the collections of requests for Postman and Bruno
 // (api/postman.json, api/bruno), and what the SDKs have in common with api/openapi.yaml: the
 // types, the table of operations, the decimals of currencies, and the vectors that are
-// made rather than written (webhook.json, decode.json). The duties of a client
+// made rather than written (webhook.json, return.json, decode.json). The duties of a client
 // are written by hand in each SDK; no generator knows them.
 //
 // Run it with go run ./sdkgen in tools, then read the difference: a member that
@@ -90,6 +90,9 @@ func generate(root string) (map[string][]byte, error) {
 	if out[filepath.Join(vectors, "decode.json")], err = decodeVectors(root); err != nil {
 		return nil, err
 	}
-	out[filepath.Join(vectors, "webhook.json")], err = webhookVectors()
+	if out[filepath.Join(vectors, "webhook.json")], err = webhookVectors(); err != nil {
+		return nil, err
+	}
+	out[filepath.Join(vectors, "return.json")], err = returnVectors()
 	return out, err
 }

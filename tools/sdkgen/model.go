@@ -151,7 +151,9 @@ func (r *reader) schema(name string, node *yaml.Node, answer bool) error {
 	s := &Schema{Name: name, Doc: text(child(node, "description")), Answer: answer}
 	if values := child(node, "enum"); values != nil {
 		for _, v := range values.Content {
-			s.Values = append(s.Values, v.Value)
+			if v.Tag != "!!null" { // then the member is nullable
+				s.Values = append(s.Values, v.Value)
+			}
 		}
 		r.model.Schemas = append(r.model.Schemas, s)
 		return nil

@@ -137,9 +137,9 @@ func tsCurrencies(b *bytes.Buffer, m *Model) {
 }
 
 func tsTables(b *bytes.Buffer, m *Model) {
-	b.WriteString("/** The three tables of a Store, as sdk/schema has them. */\nexport const tables = {\n")
+	b.WriteString("// The three tables of a Store, as sdk/schema has them.\n\n")
 	for _, name := range slices.Sorted(maps.Keys(m.Tables)) {
-		fmt.Fprintf(b, "  %s: `%s`,\n", name, strings.ReplaceAll(strings.TrimSpace(m.Tables[name]), "`", "\\`"))
+		_, statements, _ := strings.Cut(m.Tables[name], "\n") // without the comment, which everybody would load
+		fmt.Fprintf(b, "export const %s = `%s`;\n", name, strings.ReplaceAll(strings.TrimSpace(statements), "`", "\\`"))
 	}
-	b.WriteString("};\n")
 }

@@ -11,7 +11,7 @@ import (
 
 	_ "github.com/go-sql-driver/mysql"
 
-	"till/sdk/go/sqlstore"
+	"github.com/till-project/till/sdk/go/sqlstore"
 )
 
 // TestMySQL runs the suite on a MariaDB of its own. 'make sdk' installs one; where

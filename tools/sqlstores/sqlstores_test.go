@@ -17,10 +17,10 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
+	till "github.com/till-project/till/sdk/go"
+	"github.com/till-project/till/sdk/go/sqlstore"
+	"github.com/till-project/till/sdk/go/storetest"
 	"till/internal/db/pgtest"
-	till "till/sdk/go"
-	"till/sdk/go/sqlstore"
-	"till/sdk/go/storetest"
 )
 
 // suite runs the suite on databases that open makes, each empty.

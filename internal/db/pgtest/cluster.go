@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"till/internal/testport"
 )
 
 // Cluster is one PostgreSQL server.
@@ -47,17 +49,20 @@ func New(ctx context.Context, settings ...string) (*Cluster, error) {
 // than what the tests do with them.
 func NewInMemory(ctx context.Context, settings ...string) (*Cluster, error) {
 	// Shared memory is a file in its folder: a server that is killed leaves none behind.
-	return newIn(ctx, memory(), append([]string{"fsync = off", "max_wal_size = 256MB", "dynamic_shared_memory_type = mmap"}, settings...)...)
+	return newIn(ctx, Memory(), append([]string{"fsync = off", "max_wal_size = 256MB", "dynamic_shared_memory_type = mmap"}, settings...)...)
 }
 
 // roomInMemory is how many bytes must be free there.
 const roomInMemory = 4 << 30
 
-// memory returns a folder whose files are in memory, or "".
-func memory() string {
+// noExec is the flag of a file system from which no program is started, as of many containers.
+const noExec = 8
+
+// Memory returns a folder whose files are in memory, or "" if there is none with room.
+func Memory() string {
 	const dir = "/dev/shm"
 	var s syscall.Statfs_t
-	if err := syscall.Statfs(dir, &s); err != nil || uint64(s.Bavail)*uint64(s.Bsize) < roomInMemory {
+	if err := syscall.Statfs(dir, &s); err != nil || s.Flags&noExec != 0 || uint64(s.Bavail)*uint64(s.Bsize) < roomInMemory {
 		return ""
 	}
 	return dir
@@ -96,12 +101,12 @@ func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
 
 // configure appends settings, and chooses a free port.
 func (c *Cluster) configure(settings ...string) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := testport.Free()
 	if err != nil {
 		return err
 	}
-	c.Port = l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	_, port, _ := net.SplitHostPort(address)
+	c.Port, _ = strconv.Atoi(port)
 	f, err := os.OpenFile(filepath.Join(c.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err

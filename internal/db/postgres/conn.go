@@ -279,7 +279,7 @@ func (c *conn) writeFailed(err error) error {
 // unusual state.
 func (c *conn) closeAfter(err error) {
 	if !keepsConn(err) {
-		Hangup(c.pg)
+		hangup(c.pg)
 	}
 }
 
@@ -300,7 +300,7 @@ func noteStandby(c *pgconn.PgConn, n *pgconn.Notice) {
 func (c *conn) wrapConnErr(err error) error {
 	var e *pgconn.PgError
 	if errors.As(err, &e) && e.Code == "25006" {
-		Hangup(c.pg)
+		hangup(c.pg)
 	}
 	if err == nil || !c.pg.IsClosed() {
 		return err

@@ -39,7 +39,7 @@ func Diagnose(ctx context.Context, url string) (*Diagnosis, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer Hangup(conn)
+	defer hangup(conn)
 
 	d := &Diagnosis{}
 	sent := time.Now()

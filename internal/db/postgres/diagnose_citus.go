@@ -64,7 +64,7 @@ func DiagnoseCluster(ctx context.Context, url string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer Hangup(conn)
+	defer hangup(conn)
 	var yes bool
 	err = conn.QueryRow(ctx, `SELECT to_regclass('pg_dist_partition') IS NOT NULL`).Scan(&yes)
 	if err == nil && yes {

@@ -118,12 +118,12 @@ func (e *Engine) newPool(ctx context.Context, config *pgxpool.Config, a db.Acces
 		_, err := conn.Exec(ctx, Settings(e.config.RuntimeParams, a))
 		return err
 	}
-	c.BeforeClose = Hangup
+	c.BeforeClose = hangup
 	return pgxpool.NewWithConfig(ctx, c)
 }
 
-// Hangup closes a connection, within a second.
-func Hangup(conn *pgx.Conn) {
+// hangup closes a connection, within a second.
+func hangup(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	conn.Close(ctx)

@@ -18,15 +18,17 @@ const text = "0123456789 0123456789"
 type world struct {
 	*testing.T
 	asked   atomic.Int32
+	reached chan struct{} // has a place for each request that the service got
 	proxy   *Proxy
 	address string
 }
 
 func newWorld(t *testing.T, rules ...Rule) *world {
 	t.Helper()
-	w := &world{T: t}
+	w := &world{T: t, reached: make(chan struct{}, 10)}
 	service := httptest.NewServer(http.HandlerFunc(func(res http.ResponseWriter, r *http.Request) {
 		w.asked.Add(1)
+		w.reached <- struct{}{}
 		body, _ := io.ReadAll(r.Body)
 		res.Header().Set("X-Echo", r.Method+" "+r.URL.RequestURI()+" "+r.Header.Get("X-Api-Key")+" "+string(body))
 		res.WriteHeader(http.StatusAccepted)
@@ -140,12 +142,17 @@ func TestFaults(t *testing.T) {
 		t.Run(string(c.rule.Do), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, c.rule)
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			if c.rule.Do == Hang || c.rule.Do == HangAnswer {
-				cancel()
-				ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
-			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
+			if c.rule.Do == Hang || c.rule.Do == HangAnswer {
+				go func() {
+					if c.asked > 0 {
+						<-w.reached // the wait for an answer begins here, however slow the machine is
+					}
+					time.Sleep(200 * time.Millisecond)
+					cancel()
+				}()
+			}
 			res, body, err := w.post(ctx, "/payments")
 			if (err != nil) != c.fails || body != c.body || w.asked.Load() != c.asked {
 				t.Errorf("%q, %v, asked %d times", body, err, w.asked.Load())

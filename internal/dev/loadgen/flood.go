@@ -11,8 +11,8 @@ import (
 
 // The limits of any flood.
 const (
-	MaxFlood     = 2500 // connections
-	MaxFloodTime = 5 * time.Minute
+	maxFlood     = 2500 // connections
+	maxFloodTime = 5 * time.Minute
 )
 
 // Flood is a load that ignores its answers: each connection sends its next request as soon
@@ -33,7 +33,7 @@ type Flood struct {
 // Run floods the server and returns how many answers it got, by status. It
 // returns no error when ctx ends.
 func (f Flood) Run(ctx context.Context) (map[int]int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, MaxFloodTime)
+	ctx, cancel := context.WithTimeout(ctx, maxFloodTime)
 	defer cancel()
 	conns, err := f.dial(ctx)
 	defer closeAll(conns)
@@ -81,7 +81,7 @@ func requestUntilClosed(c net.Conn, next func() []byte) map[int]int64 {
 
 func (f Flood) dial(ctx context.Context) ([]net.Conn, error) {
 	var conns []net.Conn
-	for i := range min(f.Connections, MaxFlood) {
+	for i := range min(f.Connections, maxFlood) {
 		d := net.Dialer{Timeout: 5 * time.Second}
 		if len(f.From) > 0 {
 			d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(f.From[i%len(f.From)], 0))

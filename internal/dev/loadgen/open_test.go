@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,14 +11,20 @@ import (
 
 func TestOpen(t *testing.T) {
 	var calls atomic.Int64
-	var stall sync.RWMutex
+	ending, end := context.WithCancel(t.Context())
+	defer end()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		stall.RLock()
-		defer stall.RUnlock()
-		switch n := calls.Add(1); {
+		n, key := calls.Add(1), r.Header.Get("X-Api-Key")
+		if key == "stalls" && n == 1 {
+			time.Sleep(300 * time.Millisecond)
+		}
+		if key == "ends" && n == 3 { // one of two connections had an answer before
+			end()
+		}
+		switch {
 		case r.URL.Path != "/v1/payments":
 			w.WriteHeader(http.StatusNotFound)
-		case r.Header.Get("X-Api-Key") == "some" && n%5 == 0:
+		case key == "some" && n%5 == 0:
 			w.Header().Set("Connection", "close")
 			w.WriteHeader(http.StatusServiceUnavailable)
 		default:
@@ -43,22 +48,17 @@ func TestOpen(t *testing.T) {
 		}
 	})
 	t.Run("charges a stall to everybody who was due meanwhile", func(t *testing.T) {
-		stall.Lock()
-		go func() {
-			time.Sleep(300 * time.Millisecond)
-			stall.Unlock()
-		}()
-		r, err := Open{BaseURL: s.URL + "/v1", Rate: 100, Duration: 500 * time.Millisecond, Connections: 1}.Run(t.Context())
+		calls.Store(0)
+		r, err := Open{BaseURL: s.URL + "/v1", APIKey: "stalls", Rate: 100, Duration: 500 * time.Millisecond, Connections: 1}.Run(t.Context())
 		// Of 50 requests 30 were due in the stall; a closed loop would see one.
 		if err != nil || r.Accepted != 50 || r.Latency.Quantile(0.6) < 50*time.Millisecond {
 			t.Fatalf("accepted %d, p60 %v, error %v", r.Accepted, r.Latency.Quantile(0.6), err)
 		}
 	})
 	t.Run("ends with its context and tells what it found", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		r, err := Open{BaseURL: s.URL + "/v1", Rate: 100, Duration: time.Minute, Connections: 2}.Run(ctx)
-		if err != nil || r.Accepted == 0 || r.Elapsed > 5*time.Second {
+		calls.Store(0)
+		r, err := Open{BaseURL: s.URL + "/v1", APIKey: "ends", Rate: 100, Duration: MaxTime, Connections: 2}.Run(ending)
+		if err != nil || r.Accepted == 0 || r.Elapsed > MaxTime/2 {
 			t.Fatalf("got %v, error %v", r, err)
 		}
 	})

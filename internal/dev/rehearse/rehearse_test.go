@@ -29,6 +29,8 @@ type shop struct {
 	refuse    func(w http.ResponseWriter, r *http.Request, body []byte)
 	get       int // status of a GET
 	unguarded bool
+	slow      time.Duration // longest good answer
+	wait      time.Duration // for what is done later
 
 	mu      sync.Mutex
 	steps   map[string]int
@@ -47,7 +49,7 @@ type shopEvent struct {
 }
 
 func newShop() *shop {
-	s := &shop{secret: webhook.NewSecret(), get: 405, steps: map[string]int{}, acted: map[string]int{}, amounts: map[string]string{}}
+	s := &shop{secret: webhook.NewSecret(), get: 405, slow: postTimeout, wait: time.Second, steps: map[string]int{}, acted: map[string]int{}, amounts: map[string]string{}}
 	s.verify = func(h http.Header, body []byte) error {
 		return webhook.Verify(h, body, time.Now(), webhook.Tolerance, s.secret)
 	}
@@ -136,7 +138,7 @@ func (s *shop) check(t *testing.T, observed bool) (all []Result, failed, unseen 
 	t.Helper()
 	server := httptest.NewServer(s)
 	defer server.Close()
-	c := Config{URL: server.URL, Secret: s.secret, Slow: 2 * time.Second, Wait: time.Second}
+	c := Config{URL: server.URL, Secret: s.secret, Slow: s.slow, Wait: s.wait}
 	if observed {
 		c.Observe = s.observe
 	}
@@ -267,6 +269,7 @@ func TestBrokenHandlers(t *testing.T) {
 		}, []string{"again", "at-once"}, "acted on again"},
 		{"looks, then acts", func(s *shop) {
 			s.unguarded = true
+			looked := make(chan struct{})
 			s.react = func(s *shop, e *shopEvent) error {
 				s.mu.Lock()
 				known := e.Data.Payment == nil || shopSteps[e.Type] <= s.steps[e.Data.Payment.ID]
@@ -274,7 +277,11 @@ func TestBrokenHandlers(t *testing.T) {
 				if known {
 					return nil
 				}
-				time.Sleep(20 * time.Millisecond) // a query, between looking and acting
+				select { // a query, between looking and acting: here another request looks, if there is one
+				case looked <- struct{}{}:
+				case <-looked:
+				case <-time.After(300 * time.Millisecond):
+				}
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				s.steps[e.Data.Payment.ID] = shopSteps[e.Type]
@@ -375,9 +382,10 @@ func TestBrokenHandlers(t *testing.T) {
 			s.refuse = func(w http.ResponseWriter, _ *http.Request, body []byte) { http.Error(w, string(body), 400) }
 		}, []string{"nothing-secret"}, "phone number"},
 		{"slow", func(s *shop) {
+			s.slow = 100 * time.Millisecond
 			s.before = func(_ http.ResponseWriter, _ *http.Request, body []byte) bool {
 				if len(body) > 8<<10 {
-					time.Sleep(2100 * time.Millisecond)
+					time.Sleep(s.slow + 10*time.Millisecond)
 				}
 				return false
 			}
@@ -414,6 +422,7 @@ func TestBrokenHandlers(t *testing.T) {
 func TestLaterEffects(t *testing.T) {
 	t.Parallel()
 	s := newShop()
+	s.wait = time.Minute
 	s.react = func(s *shop, e *shopEvent) error {
 		go func() {
 			time.Sleep(50 * time.Millisecond)

@@ -68,8 +68,8 @@ type rehearsal struct {
 // errElsewhere says that an address is not on this machine.
 var errElsewhere = errors.New("the handler is not on this machine: say --anywhere to send invented events there")
 
-// Names returns the names of all checks.
-func Names() (names []string) {
+// names returns the names of all checks.
+func names() (names []string) {
 	for _, c := range checks {
 		names = append(names, c.name)
 	}
@@ -80,8 +80,8 @@ func Names() (names []string) {
 // that ships: it is sent payments that nobody made.
 func Run(ctx context.Context, c Config) ([]Result, error) {
 	for _, name := range c.Only {
-		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("there is no check %q: %s", name, strings.Join(Names(), ", "))
+		if !slices.Contains(names(), name) {
+			return nil, fmt.Errorf("there is no check %q: %s", name, strings.Join(names(), ", "))
 		}
 	}
 	u, err := url.Parse(c.URL)

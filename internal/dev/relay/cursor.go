@@ -36,7 +36,7 @@ type cursorFile struct {
 }
 
 // errHeld says that another process holds the file.
-var errHeld = errors.New("another till listen is using it")
+var errHeld = errors.New("another till listen is using it; give this one a cursor of its own, as with --name second")
 
 // openCursorFile reads a file, or begins one. Its folder is made if it is missing.
 func openCursorFile(path string) (*cursorFile, error) {

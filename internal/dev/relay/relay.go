@@ -22,8 +22,8 @@ const (
 	endWait    = 2 * time.Second // for posts in flight, when it is stopped
 )
 
-// Delays are the pauses before an event is tried again; the last one repeats.
-var Delays = []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second}
+// delays are the pauses before an event is tried again; the last one repeats.
+var delays = []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second}
 
 // Config says what is relayed, and how unkindly.
 type Config struct {
@@ -111,7 +111,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	r := &relay{Config: c, random: rand.New(rand.NewPCG(c.Seed, c.Seed)), lanes: map[string][]*item{},
 		pages: make(chan readResult, 1), results: make(chan postResult, maxPosts), saved: make(chan error, 1)}
 	if r.Delays == nil {
-		r.Delays = Delays
+		r.Delays = delays
 	}
 	r.sender = webhook.NewSender(webhook.SenderConfig{Allow: c.Allow})
 	defer r.sender.Close()

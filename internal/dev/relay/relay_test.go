@@ -265,7 +265,7 @@ func TestKinds(t *testing.T) {
 	if len(w.posts) != 1 || w.posts[2] != 1 || len(w.position().Pending) != 0 {
 		t.Errorf("%v, %+v", w.posts, w.position())
 	}
-	for pattern, ok := range map[string]bool{"*": true, "payment.*": true, "payout.success": true, "payment.paid": false, "refund.*": false, "": false, "payment": false} {
+	for pattern, ok := range map[string]bool{"*": true, "payment.*": true, "payout.success": true, "payment.paid": false, "refund.*": true, "order.*": false, ".*": false, "": false, "payment": false} {
 		if err := CheckKinds([]string{pattern}); (err == nil) != ok {
 			t.Errorf("%q: %v", pattern, err)
 		}

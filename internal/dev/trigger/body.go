@@ -92,7 +92,7 @@ func chooseMarket(ctx context.Context, c *remote.Client, subject string, body ma
 	var found []market
 	for _, m := range list.Items {
 		for _, k := range m.Countries {
-			if subject == "payment" && !k.Supports.Payments || subject == "payout" && !k.Supports.Payouts || len(k.Phone.Example) < 8 ||
+			if subject != "payout" && !k.Supports.Payments || subject == "payout" && !k.Supports.Payouts || len(k.Phone.Example) < 8 ||
 				wantMethod != "" && wantMethod != m.Code || wantCountry != "" && wantCountry != k.Code {
 				continue
 			}
@@ -115,7 +115,7 @@ func complete(body map[string]any, s Story, at market, key, reference string) er
 	if s.EndsIn != "" {
 		phone = phone[:len(phone)-len(s.EndsIn)] + s.EndsIn
 	}
-	person := map[string]string{"payment": "customer", "payout": "recipient"}[s.Subject]
+	person := map[string]string{"payment": "customer", "payout": "recipient", "refund": "customer"}[s.Subject]
 	for _, d := range [][2]string{
 		{"method", at.method}, {"country", at.country}, {"amount.value", usualAmount}, {"amount.currency", at.currency},
 		{person + ".phone", phone}, {"reference", reference}, {"idempotency_key", key},

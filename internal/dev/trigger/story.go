@@ -12,7 +12,7 @@ import (
 
 // Story is a line of GET /sandbox/stories.
 type Story struct {
-	Subject     string   `json:"subject"` // payment or payout
+	Subject     string   `json:"subject"` // payment, payout or refund
 	Name        string   `json:"name"`
 	EndsIn      string   `json:"ends_in"` // "" if every other phone plays it
 	Description string   `json:"description"`
@@ -20,13 +20,14 @@ type Story struct {
 	Reason      string   `json:"failure_reason"`
 	Events      []string `json:"events"`
 
-	cancel bool // the payout is cancelled as soon as it is there
+	cancel bool // the payout or refund is cancelled as soon as it is there
 }
 
 // The events that no story brings by itself.
 const (
 	endpointDisabled = string(till.EndpointDisabled)
 	payoutCancelled  = string(till.PayoutEventCancelled)
+	refundCancelled  = string(till.RefundCancelled)
 )
 
 // waitsForPerson is the story that a person decides. It is not chosen for the event that it
@@ -45,17 +46,18 @@ func Stories(ctx context.Context, c *remote.Client) ([]Story, error) {
 // choose returns the story of a name, such as declined or payout.stuck, or the first story
 // that ends with an event, such as payment.expired.
 func choose(stories []Story, name string) (Story, error) {
-	if name == payoutCancelled {
-		i := slices.IndexFunc(stories, func(s Story) bool { return s.Subject == "payout" && s.Name == "held_back" })
+	if name == payoutCancelled || name == refundCancelled {
+		subject, _, _ := strings.Cut(name, ".")
+		i := slices.IndexFunc(stories, func(s Story) bool { return s.Subject == subject && s.Name == "held_back" })
 		if i < 0 {
-			return Story{}, fmt.Errorf("this service has no story with a payout that can be cancelled")
+			return Story{}, fmt.Errorf("this service has no story with a %s that can be cancelled", subject)
 		}
 		s := stories[i]
-		s.cancel, s.Status, s.Events = true, "cancelled", []string{s.Events[0], payoutCancelled}
+		s.cancel, s.Status, s.Events = true, "cancelled", []string{s.Events[0], name}
 		return s, nil
 	}
 	for _, fits := range []func(Story) bool{
-		func(s Story) bool { return s.Name == name }, // payments come first in the table
+		func(s Story) bool { return s.Name == name }, // payments come first in the table, then payouts
 		func(s Story) bool { return s.Subject+"."+s.Name == name && !isKind(name) },
 		func(s Story) bool { return s.Name != waitsForPerson && s.Events[len(s.Events)-1] == name },
 		func(s Story) bool { return slices.Contains(s.Events, name) },

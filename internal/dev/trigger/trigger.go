@@ -28,8 +28,9 @@ type Wish struct {
 // Happened is what was made to happen.
 type Happened struct {
 	Story  Story
-	Answer json.RawMessage // the payment, payout or endpoint as the service wrote it
-	First  bool            // a payment came before the payout, because the wallet had too little
+	Answer json.RawMessage // the payment, payout, refund or endpoint as the service wrote it
+	First  bool            // a payment came before it, because the wallet had too little
+	Paid   string          // the id of the payment that a refund gives back
 	limit  time.Duration
 }
 
@@ -47,7 +48,7 @@ func (h *Happened) subject() (s subject) {
 	return s
 }
 
-// ID returns the id of the payment, payout or endpoint.
+// ID returns the id of the payment, payout, refund or endpoint.
 func (h *Happened) ID() string { return h.subject().ID }
 
 // Status returns its status, as last read.
@@ -80,17 +81,37 @@ func Do(ctx context.Context, c *remote.Client, w Wish) (*Happened, error) {
 		return nil, err
 	}
 	h := &Happened{Story: s, limit: time.Duration(at.window)*time.Second + slack}
-	h.Answer, err = create(ctx, c, s.Subject, w.Body)
+	wanted := w.Body
+	if s.Subject == "refund" { // the body is that of the payment
+		if h.Paid, err = h.pay(ctx, c, w.Body); err != nil {
+			return nil, err
+		}
+		wanted = map[string]any{"payment_id": h.Paid, "idempotency_key": w.Key, "reference": w.Body["reference"]}
+	}
+	h.Answer, err = create(ctx, c, s.Subject, wanted)
 	if till.ErrorCode(err) == till.CodeInsufficientBalance {
 		if err = collectFirst(ctx, c, w.Body, stories); err == nil {
 			h.First = true
-			h.Answer, err = create(ctx, c, s.Subject, w.Body)
+			h.Answer, err = create(ctx, c, s.Subject, wanted)
 		}
 	}
 	if err == nil && s.cancel {
-		err = c.Post(ctx, "/payouts/"+h.ID()+"/cancel", []byte("{}"), &h.Answer)
+		err = c.Post(ctx, "/"+s.Subject+"s/"+h.ID()+"/cancel", []byte("{}"), &h.Answer)
 	}
 	return h, err
+}
+
+// pay makes the payment that a refund gives back, and waits until it is paid.
+func (h *Happened) pay(ctx context.Context, c *remote.Client, body map[string]any) (id string, err error) {
+	made, err := create(ctx, c, "payment", body)
+	if err != nil {
+		return "", err
+	}
+	first := &Happened{Story: Story{Subject: "payment", Events: []string{string(till.PaymentSuccess)}}, Answer: made, limit: h.limit}
+	if err := first.Watch(ctx, c, func(Event) error { return nil }); err != nil {
+		return "", fmt.Errorf("the payment that a refund gives back: %w", err)
+	}
+	return first.ID(), nil
 }
 
 // create posts a body, which has its idempotency key.

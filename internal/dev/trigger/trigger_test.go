@@ -25,7 +25,7 @@ func TestChoose(t *testing.T) {
 	for name, want := range map[string]string{
 		"payment.success": "payment approved", "payment.failed": "payment declined", "payment.expired": "payment no_answer", "payment.late_success": "payment late_money",
 		"payment.reversed": "payment reversed", "payment.needs_attention": "payment stuck", "payment.pending": "payment approved", "payment.processing": "payment approved",
-		"payout.success": "payout paid", "payout.failed": "payout unknown_recipient", "payout.late_success": "payout late_money", "payout.cancelled": "payout held_back",
+		"payout.success": "payout paid", "payout.failed": "payout unknown_recipient", "payout.late_success": "payout late_money", "payout.cancelled": "payout held_back", "refund.success": "refund refunded", "refund.late_success": "refund late_money", "refund.cancelled": "refund held_back", "refund.stuck": "refund stuck", "by_transfer": "refund by_transfer",
 		"declined": "payment declined", "no_funds": "payment no_funds", "lost_answer": "payment lost_answer", "payout.lost_answer": "payout lost_answer", "payout.stuck": "payout stuck",
 		"other_amount": "payment other_amount", "five_callbacks": "payment five_callbacks", "held_back": "payout held_back", "payment.stuck": "payment stuck",
 	} {

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	till "till/sdk/go"
+	till "github.com/till-project/till/sdk/go"
 )
 
 // Shop is a store with the shop's own tables beside it.
@@ -29,14 +29,14 @@ type Shop[T any] struct {
 
 // command is one line of the suite.
 type command struct {
-	Do, Order, ID, Point, Addr, Mutant, State, Value, Currency, Major, Phone, Method, Country, Status, Quantity, Kind string
+	Do, Order, ID, Point, Addr, Mutant, State, Value, Currency, Major, Phone, Method, Country, Status, Quantity, Kind, Reason string
 
 	BaseURL  string   `json:"base_url"`
 	KeyFile  string   `json:"key_file"` // the API key is read from it for each call
 	Expect   string   // "live" or "test"
 	Secrets  []string // of the webhook
 	Seconds  float64
-	From     int // of buy
+	From     int // of buy and give_back
 	Metadata map[string]any
 	Options  map[string]int64 // milliseconds, but for tries
 	N        int
@@ -55,6 +55,9 @@ type driver[T any] struct {
 	armed  atomic.Value // the point at which to die
 	fails  atomic.Int32 // how often the function is still to fail
 	server *http.Server
+
+	givesBack bool     // the function gives back what was paid twice
+	booked    sync.Map // refunds, by order and amount, as one should not
 }
 
 // Main reads commands until there are no more.
@@ -79,11 +82,16 @@ func (d *driver[T]) do(ctx context.Context, c command) result {
 	switch c.Do {
 	case "new":
 		return told(d.start(c), nil)
-	case "collect", "payout":
+	case "collect", "payout", "refund":
 		return told(d.write(ctx, c), nil)
+	case "give_back":
+		return d.giveBack(ctx, c)
 	case "send":
-		if c.Kind == till.KindPayout {
+		switch c.Kind {
+		case till.KindPayout:
 			return sent(d.teller.SendPayOut(ctx, c.Order))
+		case till.KindRefund:
+			return d.sendRefund(ctx, c.Order)
 		}
 		return sent(d.teller.Send(ctx, c.Order))
 	case "resend":
@@ -148,7 +156,7 @@ func (d *driver[T]) start(c command) error {
 	if c.Mutant != "" && !slices.Contains(Mutants, c.Mutant) {
 		return errors.New("no such mutant")
 	}
-	d.mutant, d.state = c.Mutant, c.State
+	d.mutant, d.state, d.givesBack = c.Mutant, c.State, c.Options["give_back"] != 0
 	folder := c.State
 	if d.mutant == "key_not_stored" {
 		folder = filepath.Join(c.State, fmt.Sprint("forgotten-", os.Getpid()))
@@ -172,9 +180,17 @@ func (d *driver[T]) start(c command) error {
 		return err
 	}
 	skew := ms("clock", 0)
-	d.teller = till.NewTeller(d.client, till.Store[T](&store[T]{d.shop.Store, d.crash, d.mutant}), d.onChange,
+	options := []till.TellerOption{
 		till.WithSendUntil(ms("send_until", 10*time.Minute), ms("send_until", 24*time.Hour)), till.WithLookAfter(ms("look_after", time.Minute)),
-		till.WithOpenAfter(ms("open_after", 2*time.Minute)), till.WithClock(func() time.Time { return time.Now().Add(skew) }))
+		till.WithOpenAfter(ms("open_after", 2*time.Minute)), till.WithClock(func() time.Time { return time.Now().Add(skew) }),
+	}
+	if c.Options["foreign"] != 0 || d.mutant == "foreign_handed_over" {
+		options = append(options, till.WithForeign())
+	}
+	if c.Options["from_end"] == 0 || d.mutant == "history_shipped" {
+		options = append(options, till.WithFromStart())
+	}
+	d.teller = till.NewTeller(d.client, till.Store[T](&store[T]{d.shop.Store, d.crash, d.mutant}), d.onChange, options...)
 	return d.shop.Store.Install(context.Background())
 }
 
@@ -190,6 +206,9 @@ func (d *driver[T]) crash(point string) {
 
 // write writes a wish beside an order, in one transaction.
 func (d *driver[T]) write(ctx context.Context, c command) error {
+	if c.Do == "refund" {
+		return d.refund(ctx, c)
+	}
 	amount := till.Minor(c.Value, c.Currency)
 	var err error
 	if c.Major != "" {
@@ -217,34 +236,11 @@ func (d *driver[T]) write(ctx context.Context, c command) error {
 	return err
 }
 
-// buy writes and sends many orders, eight at a time, as customers do.
-func (d *driver[T]) buy(ctx context.Context, c command) result {
-	var all sync.WaitGroup
-	places := make(chan struct{}, 8)
-	errs := make([]error, c.N)
-	for i := range c.N {
-		places <- struct{}{}
-		all.Add(1)
-		go func() {
-			defer func() { <-places; all.Done() }()
-			one := c
-			one.Do, one.Order = "collect", fmt.Sprint("b-", c.From+i)
-			var paid *till.AlreadyPaid
-			if errs[i] = d.write(ctx, one); errors.As(errs[i], &paid) {
-				errs[i] = nil // a customer who clicks again
-			} else if errs[i] == nil {
-				_, errs[i] = d.teller.Send(ctx, one.Order)
-			}
-		}()
-	}
-	all.Wait()
-	return told(errors.Join(errs...), nil)
-}
-
 // onChange is the shop's one function.
 func (d *driver[T]) onChange(ctx context.Context, tx T, c till.Change) error {
-	if c.Order == "" {
-		return nil // another shop's payment
+	order := c.Order
+	if order == "" {
+		order = "foreign " + c.Reference
 	}
 	if d.fails.Add(-1) >= 0 {
 		return errors.New("the shop's function fails")
@@ -261,18 +257,45 @@ func (d *driver[T]) onChange(ctx context.Context, tx T, c till.Change) error {
 		what = "paid out"
 	case c.PayoutFailed():
 		what = "payout failed"
+	case c.Refunded():
+		what = refunded(c)
+	case c.RefundFailed():
+		what = "refund failed"
+	case c.Refused() || c.Lapsed() || c.Lost():
+		what = c.Kind[strings.Index(c.Kind, ".")+1:]
+		for _, f := range c.Errors {
+			what += " " + f.Pointer
+		}
+	}
+	if c.Lapsed() && d.mutant == "lapse_forgotten" {
+		return nil
+	}
+	if c.Refunded() && d.misbooked(c) {
+		return nil
 	}
 	d.crash("in_function")
 	if d.mutant == "function_outside" {
-		return d.actOutside(c.Order, what)
+		return d.actOutside(order, what)
 	}
-	return d.shop.Act(ctx, tx, c.Order, what)
+	if d.givesBack && c.AlreadyPaid {
+		if err := d.teller.Refund(ctx, tx, till.GiveBack{Order: c.Order, Payment: c.Payment.ID, Reason: "duplicate"}); err != nil {
+			return err
+		}
+	}
+	return d.shop.Act(ctx, tx, order, what)
 }
 
 func (d *driver[T]) wait(ctx context.Context, c command) result {
 	limit := time.Duration(c.Seconds * float64(time.Second))
 	if c.Kind == till.KindPayout {
 		o, err := d.teller.WaitPayOut(ctx, c.Order, limit)
+		if err != nil {
+			return told(err, nil)
+		}
+		return result{"status": o.Status}
+	}
+	if c.Kind == till.KindRefund {
+		o, err := d.teller.WaitRefund(ctx, c.Order, limit)
 		if err != nil {
 			return told(err, nil)
 		}
@@ -352,6 +375,15 @@ func sent(p till.Progress, err error) result {
 	return r
 }
 
+// pointers are the members that are wrong.
+func pointers(errs []till.FieldError) []string {
+	out := []string{}
+	for _, f := range errs {
+		out = append(out, f.Pointer)
+	}
+	return out
+}
+
 // told puts an error into one word, with its code.
 func told(err error, r result) result {
 	if r == nil {
@@ -365,6 +397,7 @@ func told(err error, r result) result {
 		invalid     *till.InvalidWish
 		open        *till.AttemptOpen
 		paid        *till.AlreadyPaid
+		unpaid      *till.NotPaid
 	)
 	switch {
 	case err == nil:
@@ -373,6 +406,8 @@ func told(err error, r result) result {
 		r["error"] = "attempt_open"
 	case errors.As(err, &paid):
 		r["error"] = "already_paid"
+	case errors.As(err, &unpaid):
+		r["error"] = "not_paid"
 	case errors.As(err, &invalid):
 		r["error"], r["member"] = "invalid", invalid.Member
 	case errors.Is(err, till.ErrStillOpen):
@@ -392,6 +427,7 @@ func told(err error, r result) result {
 	}
 	if errors.As(err, &failure) {
 		r["code"], r["status"], r["retry_after"], r["tries"] = failure.Code, failure.Status, failure.RetryAfter.Seconds(), failure.Tries
+		r["detail"], r["pointers"] = failure.Detail, pointers(failure.Errors)
 	}
 	r["text"] = err.Error()
 	return r

@@ -20,13 +20,15 @@ import (
 	"strings"
 	"time"
 
-	till "till/sdk/go"
+	till "github.com/till-project/till/sdk/go"
 )
 
 // Mutants are the mistakes that can be switched on; the suite catches each.
 var Mutants = []string{
 	"new_key_per_try", "key_not_stored", "body_anew", "no_age_check", "signature_over_parsed", "duplicates_by_event_id", "rank_ignored",
 	"conflict_retried", "retry_after_ignored", "float_amount", "offset_paging", "unknown_status_final", "function_outside",
+	"lapse_forgotten", "foreign_handed_over", "history_shipped",
+	"refund_new_key_per_try", "refund_booked_by_amount", "refund_booked_on_202",
 }
 
 // transport carries requests, dies where it is told to, and makes mistakes.
@@ -40,15 +42,17 @@ var keyForm = regexp.MustCompile(`"idempotency_key":"[^"]*"`)
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	create := r.Method == http.MethodPost && (strings.HasSuffix(r.URL.Path, "/payments") || strings.HasSuffix(r.URL.Path, "/payouts"))
+	refund := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/refunds")
+	create := refund || r.Method == http.MethodPost && (strings.HasSuffix(r.URL.Path, "/payments") || strings.HasSuffix(r.URL.Path, "/payouts"))
+	newKey := create && t.mutant == "new_key_per_try" || refund && t.mutant == "refund_new_key_per_try"
 	var meant []byte // the body before the mistake
-	if create && (t.mutant == "new_key_per_try" || t.mutant == "body_anew") {
+	if newKey || create && t.mutant == "body_anew" {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return nil, err
 		}
 		meant = bytes.Clone(body)
-		if t.mutant == "new_key_per_try" {
+		if newKey {
 			body = keyForm.ReplaceAll(body, fmt.Appendf(nil, `"idempotency_key":"%s"`, uuid()))
 		} else {
 			body = append(bytes.TrimSuffix(body, []byte("}")), fmt.Sprintf(`,"description":"at %d"}`, time.Now().UnixNano())...)
@@ -69,7 +73,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.mutant == "retry_after_ignored" {
 		res.Header.Del("Retry-After")
 	}
-	if t.mutant == "unknown_status_final" || t.mutant == "new_key_per_try" && create {
+	if t.mutant == "unknown_status_final" || newKey {
 		return res, t.rewrite(res, meant)
 	}
 	return res, nil

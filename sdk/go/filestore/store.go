@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	till "till/sdk/go"
+	till "github.com/till-project/till/sdk/go"
 )
 
 // Store is a till.Store in a folder.
@@ -330,7 +330,7 @@ func (s *Store) settlement(x till.Settlement) (till.Row, bool) {
 	if !x.SendUntil.IsZero() {
 		r.SendUntil = x.SendUntil
 	}
-	for _, f := range []struct{ from, to *string }{{x.RemoteID, &r.RemoteID}, {x.Status, &r.Status}, {x.Problem, &r.Problem}} {
+	for _, f := range []struct{ from, to *string }{{x.RemoteID, &r.RemoteID}, {x.Status, &r.Status}, {x.Problem, &r.Problem}, {x.Details, &r.Details}} {
 		if f.from != nil {
 			*f.to = *f.from
 		}

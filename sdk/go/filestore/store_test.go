@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	till "till/sdk/go"
-	"till/sdk/go/filestore"
-	"till/sdk/go/storetest"
+	till "github.com/till-project/till/sdk/go"
+	"github.com/till-project/till/sdk/go/filestore"
+	"github.com/till-project/till/sdk/go/storetest"
 )
 
 func open(t *testing.T, folder string) *filestore.Store {

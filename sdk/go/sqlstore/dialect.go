@@ -14,6 +14,8 @@ type Dialect struct {
 	lock   string // after a SELECT: nobody else changes these rows
 	rank   string // a reserved word in MySQL
 	upsert string // after an INSERT of a cursor
+
+	details string // the type of a long text
 }
 
 //go:embed schema/sqlite.sql
@@ -27,11 +29,11 @@ var mysqlSchema string
 
 // The databases that are known.
 var (
-	SQLite = Dialect{schema: sqliteSchema, ignore: " ON CONFLICT DO NOTHING", rank: "rank",
+	SQLite = Dialect{schema: sqliteSchema, details: "TEXT", ignore: " ON CONFLICT DO NOTHING", rank: "rank",
 		upsert: " ON CONFLICT (name) DO UPDATE SET log_id = excluded.log_id, after_sequence = excluded.after_sequence"}
-	Postgres = Dialect{schema: postgresSchema, dollar: true, ignore: " ON CONFLICT DO NOTHING", lock: " FOR UPDATE", rank: "rank",
+	Postgres = Dialect{schema: postgresSchema, details: "TEXT", dollar: true, ignore: " ON CONFLICT DO NOTHING", lock: " FOR UPDATE", rank: "rank",
 		upsert: " ON CONFLICT (name) DO UPDATE SET log_id = excluded.log_id, after_sequence = excluded.after_sequence"}
-	MySQL = Dialect{schema: mysqlSchema, ignore: " ON DUPLICATE KEY UPDATE attempt = attempt", lock: " FOR UPDATE", rank: "`rank`",
+	MySQL = Dialect{schema: mysqlSchema, details: "MEDIUMTEXT CHARACTER SET utf8mb4", ignore: " ON DUPLICATE KEY UPDATE attempt = attempt", lock: " FOR UPDATE", rank: "`rank`",
 		upsert: " ON DUPLICATE KEY UPDATE log_id = VALUES(log_id), after_sequence = VALUES(after_sequence)"}
 )
 

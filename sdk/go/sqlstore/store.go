@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	till "till/sdk/go"
+	till "github.com/till-project/till/sdk/go"
 )
 
 // Store is a till.Store in a database.
@@ -31,10 +31,33 @@ func (s *Store) Install(ctx context.Context) error {
 			return fmt.Errorf("till: install: %w", err)
 		}
 	}
+	if err := s.addDetails(ctx); err != nil {
+		return fmt.Errorf("till: install: %w", err)
+	}
 	return nil
 }
 
-const columns = "idempotency_key, kind, order_id, attempt, body, state, tries, next_at, lease, send_until, remote_id, status, problem, created_at"
+// addDetails adds the column that tables of the first release lack. Two programs
+// may do it at once: the one that comes late finds it there.
+func (s *Store) addDetails(ctx context.Context) error {
+	missing := func() error {
+		found, err := s.db.QueryContext(ctx, "SELECT details FROM till_outbox WHERE 1 = 0")
+		if err == nil {
+			err = errors.Join(found.Close(), found.Err())
+		}
+		return err
+	}
+	if missing() == nil {
+		return nil
+	}
+	_, err := s.db.ExecContext(ctx, "ALTER TABLE till_outbox ADD COLUMN details "+s.d.details)
+	if err != nil && missing() == nil {
+		return nil
+	}
+	return err
+}
+
+const columns = "idempotency_key, kind, order_id, attempt, body, state, tries, next_at, lease, send_until, remote_id, status, problem, created_at, details"
 
 // querier is a database or a transaction.
 type querier interface {
@@ -55,12 +78,13 @@ func (s *Store) rows(ctx context.Context, q querier, rest string, args ...any) (
 		var (
 			r                           till.Row
 			next, lease, until, created int64
-			remote                      sql.NullString
+			remote, details             sql.NullString
 		)
-		if err := found.Scan(&r.Key, &r.Kind, &r.Order, &r.Attempt, &r.Body, &r.State, &r.Tries, &next, &lease, &until, &remote, &r.Status, &r.Problem, &created); err != nil {
+		if err := found.Scan(&r.Key, &r.Kind, &r.Order, &r.Attempt, &r.Body, &r.State, &r.Tries, &next, &lease, &until, &remote, &r.Status, &r.Problem, &created, &details); err != nil {
 			return nil, err
 		}
-		r.NextAt, r.Lease, r.SendUntil, r.CreatedAt, r.RemoteID = moment(next), moment(lease), moment(until), moment(created), remote.String
+		r.NextAt, r.Lease, r.SendUntil, r.CreatedAt = moment(next), moment(lease), moment(until), moment(created)
+		r.RemoteID, r.Details = remote.String, details.String
 		out = append(out, r)
 	}
 	return out, found.Err()
@@ -89,8 +113,8 @@ func (s *Store) Attempts(ctx context.Context, tx *sql.Tx, kind, order string) ([
 // Put implements till.Store. The insert waits for another one of the same
 // attempt, and leaves the transaction usable if that one was first.
 func (s *Store) Put(ctx context.Context, tx *sql.Tx, r till.Row) (bool, error) {
-	_, err := tx.ExecContext(ctx, s.d.text("INSERT INTO till_outbox ("+columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)"+s.d.ignore),
-		r.Key, r.Kind, r.Order, r.Attempt, r.Body, r.State, r.Tries, millis(r.NextAt), millis(r.Lease), millis(r.SendUntil), r.Status, r.Problem, millis(r.CreatedAt))
+	_, err := tx.ExecContext(ctx, s.d.text("INSERT INTO till_outbox ("+columns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)"+s.d.ignore),
+		r.Key, r.Kind, r.Order, r.Attempt, r.Body, r.State, r.Tries, millis(r.NextAt), millis(r.Lease), millis(r.SendUntil), r.Status, r.Problem, millis(r.CreatedAt), r.Details)
 	if err != nil {
 		return false, err
 	}
@@ -162,6 +186,9 @@ func (s *Store) settle(ctx context.Context, q querier, x till.Settlement) (bool,
 	}
 	if x.Problem != nil {
 		set("problem", *x.Problem)
+	}
+	if x.Details != nil {
+		set("details", *x.Details)
 	}
 	if len(sets) == 0 {
 		return false, errors.New("till: a settlement that changes nothing")

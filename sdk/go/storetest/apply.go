@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	till "till/sdk/go"
+	till "github.com/till-project/till/sdk/go"
 )
 
 // do applies with a function that only decides.

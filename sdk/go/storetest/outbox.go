@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	till "till/sdk/go"
+	till "github.com/till-project/till/sdk/go"
 )
 
 func (s *suite[T]) settle(x till.Settlement) bool {
@@ -105,6 +105,11 @@ func (s *suite[T]) settlePart() {
 	s.settle(till.Settlement{Key: key, Problem: till.Ptr("")})
 	if s.get("a").Problem != "" {
 		s.Error("an empty text is a value")
+	}
+	const details = `{"detail": "« Airtel » 😀", "errors": []}`
+	s.settle(till.Settlement{Key: key, Details: till.Ptr(details)})
+	if got := s.get("a"); got.Details != details || got.State != before.State {
+		s.Errorf("%+v", got)
 	}
 }
 

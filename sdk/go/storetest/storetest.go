@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	till "till/sdk/go"
+	till "github.com/till-project/till/sdk/go"
 )
 
 // Env is a store, empty and installed, and how to run a transaction of your own

@@ -37,6 +37,9 @@ interface Shop
 
     public function act(mixed $tx, string $order, string $what): void;
 
+    /** Notes something by itself. */
+    public function book(string $order, string $what): void;
+
     /** @return array<string, string[]> */
     public function acted(): array;
 }
@@ -63,6 +66,11 @@ final class FileShop implements Shop
     public function act(mixed $tx, string $order, string $what): void
     {
         $tx->set($order, ltrim($tx->get($order) . "\t" . $what, "\t"));
+    }
+
+    public function book(string $order, string $what): void
+    {
+        $this->store->update(fn (FileTx $tx) => $this->act($tx, $order, $what));
     }
 
     public function acted(): array
@@ -106,6 +114,11 @@ final class SqliteShop implements Shop
         $tx->prepare('INSERT INTO acts (order_id, what) VALUES (?, ?)')->execute([$order, $what]);
     }
 
+    public function book(string $order, string $what): void
+    {
+        $this->act($this->pdo, $order, $what);
+    }
+
     public function acted(): array
     {
         $out = [];
@@ -127,6 +140,8 @@ final class Driver
     private string $notes; // what processes share: the point at which to die, how often the function fails
     private int $main;
     private int $server = 0;
+    private bool $givesBack = false; // the function gives back what was paid twice
+    private array $booked = []; // refunds, by order and amount, as one should not
 
     public function __construct(private readonly string $class)
     {
@@ -162,6 +177,7 @@ final class Driver
         $options = (array) ($c['options'] ?? []);
         $seconds = static fn (string $name, float $otherwise): float => isset($options[$name]) ? $options[$name] / 1000 : $otherwise;
         $this->mutant = $c['mutant'] ?? '';
+        $this->givesBack = !empty($options['give_back']);
         if ($this->mutant !== '' && !in_array($this->mutant, MUTANTS, true)) {
             throw new LogicException('there is no such mutant');
         }
@@ -190,6 +206,8 @@ final class Driver
             lookAfter: $seconds('look_after', 60),
             openAfter: $seconds('open_after', 120),
             clock: static fn () => microtime(true) + $seconds('clock', 0),
+            foreign: !empty($options['foreign']) || $this->mutant === 'foreign_handed_over',
+            fromStart: empty($options['from_end']) || $this->mutant === 'history_shipped',
         );
     }
 
@@ -246,12 +264,33 @@ final class Driver
         return $this->collect($c);
     }
 
+    /** Writes a wish to give a payment back; without a value, all that is left. */
+    public function refund(array $c): array
+    {
+        $amount = ($c['value'] ?? '') === '' ? null : Money::minor($c['value'], $c['currency']);
+        $this->shop->update(fn () => $this->teller->refund($c['order'], $amount, $c['reason'] ?? ''));
+        $this->crash('after_write');
+
+        return [];
+    }
+
+    /** Whether a mistake keeps the shop from booking a refund. */
+    private function misbooked(Change $c): bool
+    {
+        if ($this->mutant === 'refund_booked_on_202') {
+            return true;
+        }
+        $sum = $c->order . ' ' . $c->refund->amount->value;
+        $booked = isset($this->booked[$sum]);
+        $this->booked[$sum] = true;
+
+        return $booked && $this->mutant === 'refund_booked_by_amount';
+    }
+
     /** The shop's one function. */
     private function onChange(Change $c, mixed $tx): void
     {
-        if ($c->order === '') {
-            return; // another shop's payment
-        }
+        $order = $c->order === '' ? "foreign $c->reference" : $c->order;
         if ($this->fails()) {
             throw new RuntimeException("the shop's function fails");
         }
@@ -261,13 +300,25 @@ final class Driver
             $c->takenBack() => 'taken back',
             $c->paidOut() => 'paid out',
             $c->payoutFailed() => 'payout failed',
+            $c->refunded() => sprintf('refunded %s left %s', $c->refund->amount->value, $c->left->value ?? '?'),
+            $c->refundFailed() => 'refund failed',
+            $c->refused(), $c->lapsed(), $c->lost() => implode(' ', [explode('.', $c->kind)[1], ...array_column($c->errors, 'pointer')]),
             default => str_replace('.', ' ', $c->kind),
         };
+        if ($c->lapsed() && $this->mutant === 'lapse_forgotten') {
+            return;
+        }
+        if ($c->refunded() && $this->misbooked($c)) {
+            return;
+        }
         $this->crash('in_function');
+        if ($this->givesBack && $c->alreadyPaid) {
+            $this->teller->refund($c->order, reason: 'duplicate', payment: $c->payment->id);
+        }
         if ($this->mutant === 'function_outside') {
-            file_put_contents($this->made['state'] . '/outside', "$c->order\t$what\n", FILE_APPEND);
+            file_put_contents($this->made['state'] . '/outside', "$order\t$what\n", FILE_APPEND);
         } else {
-            $this->shop->act($tx, $c->order, $what);
+            $this->shop->act($tx, $order, $what);
         }
     }
 
@@ -287,6 +338,14 @@ final class Driver
 
     public function send(array $c): array
     {
+        if (($c['kind'] ?? '') === 'refund') {
+            $p = $this->teller->sendRefund($c['order']);
+            if ($this->mutant === 'refund_booked_on_202' && $p->subject !== null) {
+                $this->shop->book($c['order'], 'refunded ' . $p->subject->amount->value);
+            }
+
+            return $this->sent($p);
+        }
         return $this->sent(($c['kind'] ?? '') === 'payout' ? $this->teller->sendPayOut($c['order']) : $this->teller->send($c['order']));
     }
 
@@ -318,7 +377,13 @@ final class Driver
     {
         $seconds = (float) (string) ($c['seconds'] ?? 0);
 
-        return ['status' => (($c['kind'] ?? '') === 'payout' ? $this->teller->waitPayOut($c['order'], $seconds) : $this->teller->wait($c['order'], $seconds))->status];
+        $one = match ($c['kind'] ?? '') {
+            'payout' => $this->teller->waitPayOut($c['order'], $seconds),
+            'refund' => $this->teller->waitRefund($c['order'], $seconds),
+            default => $this->teller->wait($c['order'], $seconds),
+        };
+
+        return ['status' => $one->status];
     }
 
     public function sweep(array $c): array
@@ -340,17 +405,38 @@ final class Driver
     /** Writes and sends many orders, eight at a time. */
     public function buy(array $c): array
     {
+        return $this->each($c, function (int $n, array $one): void {
+            try {
+                $this->collect(['do' => 'collect'] + $one);
+            } catch (Till\AlreadyPaid) {
+                return; // a customer who clicks again
+            }
+            $this->teller->send($one['order']);
+        });
+    }
+
+    /** Writes and sends refunds of every second order: all of it, or a part. One that was written before is not written again. */
+    public function give_back(array $c): array
+    {
+        return $this->each($c, function (int $n, array $one): void {
+            if ($n % 2 !== 0) {
+                return;
+            }
+            if ($this->shop->store()->newest('refund', $one['order']) === null) {
+                $this->refund(['value' => $n % 4 === 0 ? '' : $one['value']] + $one);
+            }
+            $this->teller->sendRefund($one['order']);
+        });
+    }
+
+    /** Does something for many orders, eight at a time. */
+    private function each(array $c, callable $work): array
+    {
         $workers = [];
         for ($w = 0; $w < 8; $w++) {
-            $workers[] = $this->fork(function () use ($c, $w): void {
+            $workers[] = $this->fork(function () use ($c, $w, $work): void {
                 for ($n = $w; $n < $c['n']; $n += 8) {
-                    $one = ['do' => 'collect', 'order' => 'b-' . ($c['from'] + $n)] + $c;
-                    try {
-                        $this->collect($one);
-                    } catch (Till\AlreadyPaid) {
-                        continue; // a customer who clicks again
-                    }
-                    $this->teller->send($one['order']);
+                    $work($c['from'] + $n, ['order' => 'b-' . ($c['from'] + $n)] + $c);
                 }
             });
         }
@@ -491,7 +577,7 @@ final class Driver
 function told(Throwable $e): array
 {
     $words = [
-        Till\AttemptOpen::class => 'attempt_open', Till\AlreadyPaid::class => 'already_paid', Till\InvalidWish::class => 'invalid', Till\MoneyError::class => 'invalid',
+        Till\AttemptOpen::class => 'attempt_open', Till\AlreadyPaid::class => 'already_paid', Till\NotPaid::class => 'not_paid', Till\InvalidWish::class => 'invalid', Till\MoneyError::class => 'invalid',
         Till\StillOpen::class => 'still_open', Till\MayArrive::class => 'may_have_arrived', Till\WrongMode::class => 'wrong_mode', Till\Refused::class => 'refused',
         Till\Unavailable::class => 'unavailable', Till\Unclear::class => 'unclear',
     ];
@@ -505,7 +591,7 @@ function told(Throwable $e): array
     }
     foreach ($causes as $cause) {
         if ($cause instanceof Till\CallError) {
-            $out += ['code' => $cause->code, 'status' => $cause->status, 'retry_after' => (int) $cause->retry_after, 'tries' => $cause->tries];
+            $out += ['code' => $cause->code, 'status' => $cause->status, 'retry_after' => (int) $cause->retry_after, 'tries' => $cause->tries, 'detail' => $cause->detail, 'pointers' => array_column($cause->errors, 'pointer')];
         } elseif ($cause instanceof Till\InvalidWish) {
             $out['member'] = $cause->member;
         }

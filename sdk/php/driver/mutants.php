@@ -19,6 +19,8 @@ use Till\Tried;
 const MUTANTS = [
     'new_key_per_try', 'key_not_stored', 'body_anew', 'no_age_check', 'signature_over_parsed', 'duplicates_by_event_id', 'rank_ignored',
     'conflict_retried', 'retry_after_ignored', 'float_amount', 'offset_paging', 'unknown_status_final', 'function_outside',
+    'lapse_forgotten', 'foreign_handed_over', 'history_shipped',
+    'refund_new_key_per_try', 'refund_booked_by_amount', 'refund_booked_on_202',
 ];
 
 function uuid(): string
@@ -36,9 +38,10 @@ final class MutantTransport extends Transport
 
     public function send(Tried $t, string $method, string $url, array $headers, ?string $body, float $timeout, bool $fresh, ?callable $lines = null): void
     {
-        $create = $method === 'POST' && preg_match('#/(payments|payouts)$#', $url) === 1;
+        $create = $method === 'POST' && preg_match('#/(payments|payouts|refunds)$#', $url) === 1;
+        $newKey = $create && ($this->mutant === 'new_key_per_try' || $this->mutant === 'refund_new_key_per_try' && str_ends_with($url, '/refunds'));
         $meant = $body;
-        if ($create && $this->mutant === 'new_key_per_try') {
+        if ($newKey) {
             $body = preg_replace('/"idempotency_key":"[^"]*"/', '"idempotency_key":"' . uuid() . '"', $body);
         } elseif ($create && $this->mutant === 'body_anew') {
             $body = substr($body, 0, -1) . ',"description":"at ' . hrtime(true) . '"}';
@@ -56,7 +59,7 @@ final class MutantTransport extends Transport
         } elseif ($this->mutant === 'unknown_status_final') {
             $known = 'pending|processing|success|failed|expired|cancelled';
             $t->body = preg_replace('/"status":"(?!(?:' . $known . ')")[a-z_]+","method"/', '"status":"failed","method"', $t->body);
-        } elseif ($this->mutant === 'new_key_per_try' && $create && preg_match('/"idempotency_key":"[^"]*"/', $meant, $m) === 1) {
+        } elseif ($newKey && preg_match('/"idempotency_key":"[^"]*"/', $meant, $m) === 1) {
             $t->body = preg_replace('/"idempotency_key":"[^"]*"/', $m[0], $t->body);
         }
     }

@@ -14,6 +14,9 @@ final class Client
 
     public readonly Payments $payments;
     public readonly Payouts $payouts;
+    public readonly Refunds $refunds;
+    public readonly Checkouts $checkouts;
+    public readonly Links $links;
     public readonly Events $events;
     public readonly WebhookEndpoints $webhooks;
     public readonly PaymentMethods $paymentMethods;
@@ -70,6 +73,9 @@ final class Client
         $this->random = static fn (): float => random_int(0, 1 << 30) / (1 << 30);
         $this->payments = new Payments($this);
         $this->payouts = new Payouts($this);
+        $this->refunds = new Refunds($this);
+        $this->checkouts = new Checkouts($this);
+        $this->links = new Links($this);
         $this->events = new Events($this);
         $this->webhooks = new WebhookEndpoints($this);
         $this->paymentMethods = new PaymentMethods($this);
@@ -77,6 +83,12 @@ final class Client
         $this->transactions = new Transactions($this);
         $this->apiKeys = new ApiKeys($this);
         $this->sandbox = new Sandbox($this);
+    }
+
+    /** Whose key this is, what it may do, and where the service is reached. */
+    public function me(): Me
+    {
+        return $this->read(Me::class, new Call(Operations::GET_ME));
     }
 
     private static function checked(string $url, bool $plainHttp): string
@@ -232,8 +244,10 @@ final class Client
      */
     private static function answers(array $op, mixed $value): bool
     {
-        if (str_ends_with($op[2], '}')) {
-            return is_string($value->id ?? null) && $value->id !== '';
+        if ($op === Operations::GET_ME || str_ends_with($op[2], '}')) {
+            $id = $op === Operations::GET_ME ? $value->key_id ?? null : $value->id ?? null;
+
+            return is_string($id) && $id !== '';
         }
 
         return is_array($value->items ?? null);

@@ -39,6 +39,10 @@ class CallError extends TillError
         /** With idempotency_key_reused: whose key it is. */
         public readonly ?string $payment_id = null,
         public readonly ?string $payout_id = null,
+        /** Likewise; with refund_in_progress the one that is open. */
+        public readonly ?string $refund_id = null,
+        /** With refund_exceeds_payment: what is left to give back, in minor units. */
+        public readonly ?string $refundable = null,
     ) {
         $text = implode(': ', array_filter([$code, $reason, $detail], static fn (string $s) => $s !== ''));
         if ($status !== 0) {
@@ -215,6 +219,15 @@ final class Malformed extends WebhookError
     public const WORD = 'malformed';
 }
 
+/** Says why a way back from a checkout's page is not believed. Word is no_secret (a mistake of the program), unsigned, altered, too_old or too_new. */
+final class ReturnError extends TillError
+{
+    public function __construct(public readonly string $word)
+    {
+        parent::__construct('till: return: ' . $word);
+    }
+}
+
 /** Says what is wrong with a wish before anything was written. */
 final class InvalidWish extends TillError
 {
@@ -224,7 +237,7 @@ final class InvalidWish extends TillError
     }
 }
 
-/** The order has an attempt with another wish that may still bring money. */
+/** The order has an attempt with another wish that may still bring money; or a refund that may still give it back. */
 final class AttemptOpen extends TillError
 {
     /** Expires_at is ms since 1970: when the customer's time ends, or when it is sent no more. */
@@ -240,6 +253,15 @@ final class AlreadyPaid extends TillError
     public function __construct(public readonly string $order)
     {
         parent::__construct("till: order $order is paid already");
+    }
+}
+
+/** No attempt for the order was paid, so there is nothing to give back. */
+final class NotPaid extends TillError
+{
+    public function __construct(public readonly string $order)
+    {
+        parent::__construct("till: order $order is not paid");
     }
 }
 

@@ -13,23 +13,24 @@ trait Inbox
         return (int) (($this->clock)() * 1000);
     }
 
-    /** Orders the news of one payment or payout; 0 is no news of an attempt, from 3 on the attempt has ended. */
+    /** Orders the news of one payment, payout or refund; 0 is no news of an attempt, from 3 on the attempt has ended. */
     private static function rank(?string $status): int
     {
         return ['pending' => 1, 'processing' => 2, 'success' => 3, 'failed' => 3, 'expired' => 3, 'cancelled' => 3, 'late_success' => 4, 'reversed' => 5][$status ?? ''] ?? 0;
     }
 
-    /** The road of webhooks and the log. */
-    private function applyEvent(Event $e, ?Cursor $cursor = null): void
+    /** The road of webhooks and the log. Foreign hands over what this store did not make. */
+    private function applyEvent(Event $e, ?Cursor $cursor, bool $foreign): void
     {
         [$noun, $status] = explode('.', (string) $e->type . '.', 3);
         $subject = match ($noun) {
             'payment' => $e->data?->payment,
             'payout' => $e->data?->payout,
+            'refund' => $e->data?->refund,
             default => null,
         };
         if (self::rank($status) > 0 && $subject !== null) {
-            $this->applyChange(new Change((string) $e->type, event_id: (string) $e->id, sequence: (int) $e->sequence), $subject, $noun, $status, $cursor);
+            $this->applyChange(new Change((string) $e->type, event_id: (string) $e->id, sequence: (int) $e->sequence), $subject, $noun, $status, $cursor, $foreign);
 
             return;
         }
@@ -47,7 +48,7 @@ trait Inbox
     }
 
     /** The road of the sweep: the news is what the payment shows. A status that is not known is not final, and no news. */
-    private function applyRead(Payment|Payout $one): void
+    private function applyRead(Payment|Payout|Refund $one): void
     {
         $status = match (true) {
             $one instanceof Payment && $one->reversed_at !== null => 'reversed',
@@ -55,23 +56,68 @@ trait Inbox
             default => (string) $one->status,
         };
         if (self::rank($status) > 0) {
-            $noun = $one instanceof Payment ? 'payment' : 'payout';
-            $this->applyChange(new Change("$noun.$status"), $one, $noun, $status, null);
+            $noun = match (true) {
+                $one instanceof Payment => 'payment',
+                $one instanceof Payout => 'payout',
+                default => 'refund',
+            };
+            $this->applyChange(new Change("$noun.$status"), $one, $noun, $status, null, $this->foreign);
         }
+    }
+
+    /**
+     * Adds to news of a refund what is left of its payment, and says by which kind and key of a row its order is found: a
+     * refund that was not made by this outbox is its payment's. News that was seen needs neither.
+     *
+     * @return array{string, string}
+     */
+    private function ofPayment(Change $change, Refund $one, string $status): array
+    {
+        $own = $seen = false;
+        $this->store->apply((string) $one->id, 'refund', $change->key, static function (mixed $tx, Subject $s, array $attempts) use ($status, &$own, &$seen): Decision {
+            [$own, $seen] = [$attempts !== [], in_array($status, $s->seen, true)];
+
+            return new Decision();
+        });
+        if ($seen || $own && !$change->refunded()) {
+            return ['refund', $change->key];
+        }
+        try {
+            $payment = $this->client->payments->get((string) $one->payment_id);
+        } catch (Refused $e) {
+            if ($e->code !== ErrorCode::PAYMENT_NOT_FOUND) {
+                throw $e;
+            }
+
+            return ['refund', $change->key];
+        }
+        if ($change->refunded() && $payment->refunds !== null) {
+            $change->left = Money::minor((string) $payment->refunds->refundable, (string) $payment->amount?->currency);
+        }
+
+        return $own ? ['refund', $change->key] : ['payment', strtolower((string) $payment->idempotency_key)];
     }
 
     /**
      * Where all roads end. In one transaction: lock what is known; stop if this news was seen, or is older than what is known;
      * call the function; save.
      */
-    private function applyChange(Change $change, Payment|Payout $one, string $noun, string $status, ?Cursor $cursor): void
+    private function applyChange(Change $change, Payment|Payout|Refund $one, string $noun, string $status, ?Cursor $cursor, bool $foreign): void
     {
         $change->payment = $one instanceof Payment ? $one : null;
         $change->payout = $one instanceof Payout ? $one : null;
+        $change->refund = $one instanceof Refund ? $one : null;
         $change->key = strtolower((string) $one->idempotency_key);
         $change->reference = (string) $one->reference;
         $change->late = $status === 'late_success';
-        $this->store->apply((string) $one->id, $noun, $change->key, function (mixed $tx, Subject $s, array $attempts) use ($change, $one, $status, $cursor): Decision {
+        [$kind, $key] = [$noun, $change->key];
+        if ($one instanceof Refund && self::rank($status) >= 3) {
+            if ($cursor !== null) {
+                $this->pace(); // it may read the payment, and the log is read without haste
+            }
+            [$kind, $key] = $this->ofPayment($change, $one, $status);
+        }
+        $this->store->apply((string) $one->id, $kind, $key, function (mixed $tx, Subject $s, array $attempts) use ($change, $one, $key, $status, $cursor, $foreign): Decision {
             if (in_array($status, $s->seen, true)) {
                 return new Decision(cursor: $cursor);
             }
@@ -80,9 +126,14 @@ trait Inbox
             foreach ($attempts as $a) {
                 if ($a->key === $c->key) {
                     [$row, $c->order, $c->attempt] = [$a, $a->order, $a->attempt];
-                } elseif ($a->paid()) {
+                } elseif ($a->key === $key) { // the payment of a refund that was made elsewhere
+                    $c->order = $a->order;
+                } elseif ($a->paid() && $c->refund === null) { // of a payment there may be several refunds
                     $c->alreadyPaid = true;
                 }
+            }
+            if ($c->order === '' && !$foreign) {
+                return new Decision(cursor: $cursor);
             }
             $s = new Subject($s->id, $s->rank, [...$s->seen, $status], max($s->sequence, $c->sequence));
             $d = new Decision($s, cursor: $cursor);
@@ -113,7 +164,7 @@ trait Inbox
     }
 
     /** What a change does to its row. */
-    private function news(Row $row, Payment|Payout $one, string $status): Settlement
+    private function news(Row $row, Payment|Payout|Refund $one, string $status): Settlement
     {
         return new Settlement(
             $row->key,
@@ -123,11 +174,68 @@ trait Inbox
             send_until: self::expiry($one),
             next_at: $this->now() + $this->openAfter,
             problem: $row->problem !== Row::ABANDONED ? '' : null,
+            details: $row->problem !== Row::ABANDONED ? '' : null,
         );
     }
 
+    /**
+     * Settles a row that is sent no more, as refused, lapsed or lost, and tells it: in one transaction, and once, because the
+     * row must be as expected. It returns whether it was.
+     */
+    private function end(Row $row, Settlement $s): bool
+    {
+        $s->key = $row->key;
+        $why = self::keptOf((string) $s->details);
+        $reference = Json::parse($row->body)->reference ?? '';
+        $change = new Change("$row->kind.$s->state", $row->order, (string) $reference, $row->attempt, $row->key, problem: (string) $s->problem, detail: $why['detail'], errors: $why['errors']);
+        $done = false;
+        $this->store->apply($row->key, $row->kind, $row->key, function (mixed $tx, Subject $_, array $attempts) use ($row, $s, $change, &$done): Decision {
+            $c = clone $change;
+            $done = false;
+            foreach ($attempts as $a) {
+                if ($a->key === $row->key) {
+                    $done = in_array($a->state, $s->from, true) && ($s->lease === 0 || $a->lease === $s->lease);
+                } elseif ($a->paid() && $row->kind !== 'refund') {
+                    $c->alreadyPaid = true;
+                }
+            }
+            if (!$done) {
+                return new Decision();
+            }
+            ($this->onChange)($c, $tx);
+
+            return new Decision(settle: $s);
+        });
+        if ($done) {
+            $row->state = $s->state;
+        }
+
+        return $done;
+    }
+
+    /** What a row keeps of an error, beside its code. */
+    private static function detailsOf(CallError $e): string
+    {
+        $errors = array_map(static fn (FieldError $f) => ['pointer' => $f->pointer, 'code' => $f->code, 'detail' => $f->detail], $e->errors);
+
+        return json_encode(['status' => $e->status, 'detail' => $e->detail, 'request_id' => $e->request_id, 'errors' => $errors], JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_INVALID_UTF8_SUBSTITUTE);
+    }
+
+    /** @return array{status: int, detail: string, request_id: string, errors: FieldError[]} the same, read again */
+    private static function keptOf(string $details): array
+    {
+        $kept = $details === '' ? null : json_decode($details);
+
+        return [
+            'status' => (int) ($kept->status ?? 0),
+            'detail' => (string) ($kept->detail ?? ''),
+            'request_id' => (string) ($kept->request_id ?? ''),
+            'errors' => array_map(FieldError::fromJson(...), $kept->errors ?? []),
+        ];
+    }
+
     /** When the customer's time ends; 0 if nobody said it. */
-    private static function expiry(Payment|Payout $one): int
+    private static function expiry(Payment|Payout|Refund $one): int
     {
         $at = $one->expires_at === null ? false : date_create_immutable($one->expires_at);
 

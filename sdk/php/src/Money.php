@@ -8,7 +8,7 @@ namespace Till;
  * An amount in minor units of its currency, as a text: "5000" is 5 000 francs of XAF, which has no decimals, and 50
  * shillings of KES, which has two. It is never a float.
  */
-final class Money
+final class Money implements \JsonSerializable, \Stringable
 {
     private const MAX_DIGITS = 38; // bounds what arithmetic reads and makes
     private const MAX_PARTS = 10_000;
@@ -171,5 +171,21 @@ final class Money
         }
 
         return $french ? $text . "\u{a0}" . $this->currency : $this->currency . "\u{a0}" . $text;
+    }
+
+    /** The amount for logs, as "50.00 KES"; in minor units if the currency is not known. See format for people. */
+    public function __toString(): string
+    {
+        try {
+            return $this->toMajor() . ' ' . $this->currency;
+        } catch (MoneyError) {
+            return $this->value . ' minor units of ' . $this->currency;
+        }
+    }
+
+    /** @return array{value: string, currency: string} the amount as the service reads it */
+    public function jsonSerialize(): array
+    {
+        return ['value' => $this->value, 'currency' => $this->currency];
     }
 }

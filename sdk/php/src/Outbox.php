@@ -14,7 +14,10 @@ trait Outbox
             $number = 1;
             foreach ($this->store->attempts($kind, $order) as $row) {
                 $number = $row->attempt + 1;
-                if ($row->paid()) {
+                if ($row->open() && $kind === 'refund') { // another one of the same sum may well be meant
+                    throw new AttemptOpen($row->order, $row->state, $row->send_until);
+                }
+                if ($row->paid() && $kind !== 'refund') {
                     throw new AlreadyPaid($order);
                 }
                 if ($row->open()) {
@@ -51,20 +54,26 @@ trait Outbox
      * again by run or sweep. It throws Refused, or an error of the store; a lost answer is no error. Call it after your
      * commit.
      */
-    public function send(string $order): Progress
+    public function send(string|int $order): Progress
     {
         return $this->sendRow($this->newest('payment', $order), $this->client->tries);
     }
 
     /** Posts the newest payout of an order, like send. */
-    public function sendPayOut(string $order): Progress
+    public function sendPayOut(string|int $order): Progress
     {
         return $this->sendRow($this->newest('payout', $order), $this->client->tries);
     }
 
-    private function newest(string $kind, string $order): Row
+    /** Posts the newest refund of an order, like send. */
+    public function sendRefund(string|int $order): Progress
     {
-        return $this->store->newest($kind, $order) ?? throw new NoAttempt('till: the order has no attempt');
+        return $this->sendRow($this->newest('refund', $order), $this->client->tries);
+    }
+
+    private function newest(string $kind, string|int $order): Row
+    {
+        return $this->store->newest($kind, (string) $order) ?? throw new NoAttempt('till: the order has no attempt');
     }
 
     /** Makes tries until the row is settled, or time or tries are over. */
@@ -113,19 +122,23 @@ trait Outbox
             Row::TAKEN, Row::ENDED => new Progress('taken', $row->remote_id),
             Row::LAPSED => new Progress('lapsed'),
             Row::LOST => new Progress('lost', $row->remote_id),
-            default => throw new Refused($row->problem, idempotency_key: $row->key, tries: $row->tries),
+            default => throw new Refused($row->problem, ...self::keptOf($row->details), idempotency_key: $row->key, tries: $row->tries),
         };
     }
 
     /** @return array{Progress, float} one try, which was counted; the number is when to try again, 0 for not now */
     private function post(Row $row, bool $before): array
     {
-        $c = new Call($row->kind === 'payout' ? Operations::CREATE_PAYOUT : Operations::CREATE_PAYMENT, body: $row->body, key: $row->key);
+        $op = match ($row->kind) {
+            'payout' => Operations::CREATE_PAYOUT,
+            'refund' => Operations::CREATE_REFUND,
+            default => Operations::CREATE_PAYMENT,
+        };
+        $c = new Call($op, body: $row->body, key: $row->key);
         try {
             $key = $this->client->key();
         } catch (\Throwable $e) {
-            // Of this count nothing was sent.
-            $this->settle($row, new Settlement(from: [Row::SENDING], lease: $row->lease, state: $before ? Row::SENDING : Row::WRITTEN, next_at: $this->now() + self::outboxDelay($row->tries)));
+            $this->back($row, $before);
             throw $e;
         }
         $got = $this->client->attempt($c, $key);
@@ -154,24 +167,24 @@ trait Outbox
 
                     return [$found, 0.0];
                 }
-                // The try before of a payout may have been taken, by a service that was restored since.
-                $verdict = $row->kind === 'payout' ? 'unclear' : 'refused';
+                // The try before of a payout or refund may have been taken, by a service that was restored since.
+                $verdict = $row->kind === 'payment' ? 'refused' : 'unclear';
             } catch (CallError) {
                 $verdict = 'unclear';
             }
         }
 
-        return $this->missed($row, $got, $verdict);
+        return $this->missed($row, $got, $verdict, $before);
     }
 
     /** @return array{Progress, float} a row settled after a try that did not bring the payment */
-    private function missed(Row $row, Tried $got, string $verdict): array
+    private function missed(Row $row, Tried $got, string $verdict, bool $before): array
     {
         $fail = $got->failure($verdict, $row->key, $row->tries);
         $s = new Settlement(from: [Row::SENDING], lease: $row->lease);
         if ($verdict === 'refused') {
-            [$s->state, $s->problem] = [Row::REFUSED, $got->code() ?: 'refused'];
-            $this->settle($row, $s);
+            [$s->state, $s->problem, $s->details] = [Row::REFUSED, $got->code() ?: 'refused', self::detailsOf($fail)];
+            $this->endOrBack($row, $s, $before);
             throw $fail;
         }
         $s->next_at = $this->now() + max(self::outboxDelay($row->tries), (int) ($got->retry_after * 1000));
@@ -180,6 +193,23 @@ trait Outbox
         $this->settle($row, $s);
 
         return [new Progress($verdict === 'unavailable' ? 'later' : 'unclear', error: $fail), $wait];
+    }
+
+    /** Ends a row. If your function fails, it was not told, and the row is as before. */
+    private function endOrBack(Row $row, Settlement $s, bool $before): bool
+    {
+        try {
+            return $this->end($row, $s);
+        } catch (\Throwable $e) {
+            $this->back($row, $before);
+            throw $e;
+        }
+    }
+
+    /** Undoes a count of which nothing was sent, or an end that your function did not take. */
+    private function back(Row $row, bool $before): void
+    {
+        $this->settle($row, new Settlement(from: [$row->state], lease: $row->lease, state: $before ? Row::SENDING : Row::WRITTEN, next_at: $this->now() + self::outboxDelay($row->tries)));
     }
 
     /** Changes a row in the store, and in memory if the store did. */
@@ -204,7 +234,7 @@ trait Outbox
     private static function answered(Tried $got, Call $c, string $kind): ?Progress
     {
         try {
-            $one = Payments::created($kind === 'payout' ? Payout::class : Payment::class, $got, $c);
+            $one = Payments::created(['payout' => Payout::class, 'refund' => Refund::class][$kind] ?? Payment::class, $got, $c);
         } catch (CallError) {
             return null;
         }
@@ -218,7 +248,7 @@ trait Outbox
         $s = new Settlement(from: [Row::WRITTEN, Row::SENDING, Row::LAPSED, Row::REFUSED, Row::LOST], state: Row::TAKEN, remote_id: $p->id, send_until: self::expiry($p->subject));
         $s->next_at = $this->now() + $this->openAfter;
         if ($row->problem !== Row::ABANDONED) {
-            $s->problem = '';
+            $s->problem = $s->details = '';
         }
         if ($row->status === '' && self::rank($p->subject->status) < 3) {
             $s->status = (string) $p->subject->status; // what ended is told by apply, with the call of the function
@@ -226,10 +256,20 @@ trait Outbox
         $this->settle($row, $s);
     }
 
+    /** The calls about what a row makes. */
+    private function calls(Row $row): Payments|Payouts|Refunds
+    {
+        return match ($row->kind) {
+            'payout' => $this->client->payouts,
+            'refund' => $this->client->refunds,
+            default => $this->client->payments,
+        };
+    }
+
     /** Asks the service for what a row made; null if there is nothing. */
     private function find(Row $row): ?Progress
     {
-        $one = $row->kind === 'payout' ? $this->client->payouts->byKey($row->key) : $this->client->payments->byKey($row->key);
+        $one = $this->calls($row)->byKey($row->key);
 
         return $one === null ? null : new Progress('taken', (string) $one->id, $one, true);
     }
@@ -244,12 +284,12 @@ trait Outbox
     /**
      * Ends a wish whose time is over. What was never sent lapses. What may have arrived is asked for by its key, not sooner
      * than a request can be on its way; it is never posted again. If the service does not know it, a payment lapses. A payout
-     * is lost: a service that was restored from a backup forgot what it had paid out since, and one more payout would pay twice.
+     * or refund is lost: a service that was restored from a backup forgot what it had paid out since, and one more would pay twice.
      */
     private function stale(Row $row, int $now): Progress
     {
         if ($row->state === Row::WRITTEN) {
-            if (!$this->settle($row, new Settlement(from: [Row::WRITTEN], state: Row::LAPSED, problem: Row::STALE))) {
+            if (!$this->endOrBack($row, new Settlement(from: [Row::WRITTEN], state: Row::LAPSED, problem: Row::STALE), false)) {
                 throw new OtherWrite('till: another program changed the attempt at the same moment');
             }
 
@@ -275,14 +315,14 @@ trait Outbox
 
             return $found;
         }
-        $end = $row->kind === 'payout' ? Row::LOST : Row::LAPSED;
+        $end = $row->kind === 'payment' ? Row::LAPSED : Row::LOST;
         [$s->state, $s->problem] = [$end, Row::STALE];
 
-        return new Progress($this->settle($row, $s) ? $end : 'unclear'); // else news came meanwhile
+        return new Progress($this->endOrBack($row, $s, true) ? $end : 'unclear'); // else news came meanwhile
     }
 
     /** Ends an attempt of which provably nothing arrived, for example to offer another method. */
-    public function withdraw(string $order): void
+    public function withdraw(string|int $order): void
     {
         $row = $this->newest('payment', $order);
         if (!$this->settle($row, new Settlement(from: [Row::WRITTEN], state: Row::LAPSED, problem: Row::WITHDRAWN))) {
@@ -294,9 +334,9 @@ trait Outbox
      * Lets a new attempt begin beside one that is stuck. The old one is sent no more, but it may still bring money:
      * Change::$alreadyPaid tells it then.
      */
-    public function abandon(string $order): void
+    public function abandon(string|int $order): void
     {
-        $row = $this->store->newest('payment', $order);
+        $row = $this->store->newest('payment', (string) $order);
         if ($row === null || !$row->open()) {
             throw new NotStuck('till: there is no open attempt to abandon');
         }
@@ -313,9 +353,9 @@ trait Outbox
      * Posts an attempt again that the service lost with a restored backup. The operator recognises it. M-Pesa does not:
      * look at its statement first.
      */
-    public function resend(string $order): Progress
+    public function resend(string|int $order): Progress
     {
-        $row = $this->store->newest('payment', $order);
+        $row = $this->store->newest('payment', (string) $order);
         $now = $this->now();
         $s = new Settlement(from: [Row::LOST], state: Row::SENDING, next_at: $now, send_until: $now + $this->paymentUntil);
         if ($row === null || $row->state !== Row::LOST || !$this->settle($row, $s)) {

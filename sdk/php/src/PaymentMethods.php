@@ -16,4 +16,15 @@ final class PaymentMethods
     {
         return $this->c->read(PaymentMethodList::class, new Call(Operations::LIST_PAYMENT_METHODS));
     }
+
+    /**
+     * Reads a number as it was typed, and says which of your methods it probably belongs to. The country may be left
+     * out if the number begins with its calling code, or if all your methods are in one country.
+     */
+    public function predict(string $phone, ?string $country = null): PaymentMethodPrediction
+    {
+        $body = Json::render((new PredictPaymentMethod($phone, $country))->toJson());
+
+        return $this->c->read(PaymentMethodPrediction::class, new Call(Operations::PREDICT_PAYMENT_METHOD, body: $body));
+    }
 }

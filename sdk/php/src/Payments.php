@@ -86,8 +86,8 @@ final class Payments
         return null;
     }
 
-    /** Posts a body with a key. If a try without an answer leaves open what happened, finds by the key what it made. */
-    public static function post(Client $client, array $op, CreatePayment|CreatePayout $body, string $class, callable $byKey): mixed
+    /** Posts a body with a key. If a try without an answer leaves open what happened, finds by the key what it made, where something can. */
+    public static function post(Client $client, array $op, CreatePayment|CreatePayout|CreateRefund|CreateCheckout|CreateLink $body, string $class, ?callable $byKey): mixed
     {
         if ($body->idempotency_key === '') {
             throw new NoIdempotencyKey('till: a create needs an idempotency key that you have stored; see Teller');
@@ -96,6 +96,9 @@ final class Payments
         try {
             $t = $client->call($c);
         } catch (LookFirst $look) {
+            if ($byKey === null) {
+                throw $look->unknown;
+            }
             try {
                 $found = $byKey($c->key);
             } catch (CallError) {

@@ -14,7 +14,7 @@ final class Row
     public const ENDED = 'ended'; // its status is final
     public const REFUSED = 'refused'; // the service does not take it; nothing exists
     public const LAPSED = 'lapsed'; // it was not sent in its time, or withdrawn; nothing exists
-    public const LOST = 'lost'; // the service had it, or of a payout may have had it, and does not know it
+    public const LOST = 'lost'; // the service had it, or of a payout or refund may have had it, and does not know it
 
     // Words in problem beside codes of the service.
     public const ABANDONED = 'abandoned';
@@ -24,7 +24,7 @@ final class Row
 
     public function __construct(
         public string $key, // the idempotency key, drawn once
-        public string $kind, // payment or payout
+        public string $kind, // payment, payout or refund
         public string $order,
         public int $attempt,
         public string $body, // the bytes that every try sends
@@ -33,10 +33,11 @@ final class Row
         public int $next_at = 0, // when to send it, or to read it again
         public int $lease = 0, // the deadline of its last try; 0 before the first
         public int $send_until = 0, // after this it is posted no more; once taken, when the customer's time ends
-        public string $remote_id = '', // the id of the payment or payout
+        public string $remote_id = '', // the id of the payment, payout or refund
         public string $status = '', // the last kind of news, without its noun: success, late_success, reversed, …
         public string $problem = '', // why a person should look
         public int $created_at = 0,
+        public string $details = '', // JSON: status, detail, request_id and errors of the problem; '' where there are none
     ) {
     }
 
@@ -73,6 +74,7 @@ final class Settlement
         public ?string $remote_id = null,
         public ?string $status = null,
         public ?string $problem = null,
+        public ?string $details = null,
     ) {
     }
 
@@ -80,7 +82,7 @@ final class Settlement
     public function changes(): array
     {
         $out = array_filter(['next_at' => $this->next_at, 'send_until' => $this->send_until]);
-        foreach (['state', 'remote_id', 'status', 'problem'] as $name) {
+        foreach (['state', 'remote_id', 'status', 'problem', 'details'] as $name) {
             if ($this->{$name} !== null) {
                 $out[$name] = $this->{$name};
             }
@@ -90,7 +92,7 @@ final class Settlement
     }
 }
 
-/** What is known about a payment, payout or other event. */
+/** What is known about a payment, payout, refund or other event. */
 final class Subject
 {
     /** @param string[] $seen kinds of news, in the order of their coming */
@@ -119,17 +121,23 @@ final class Decision
 final class Change
 {
     public function __construct(
-        public string $kind, // as payment.success
-        public string $order = '', // '' for a payment that this outbox did not make
-        public string $reference = '', // as the payment has it
-        public int $attempt = 0,
+        public string $kind, // as payment.success; or payment.refused, .lapsed, .lost, which are no events of the service, and so for payouts and refunds
+        public string $order = '', // '' for a payment that this outbox did not make; see the option foreign
+        public string $reference = '', // as the payment, payout or refund has it
+        public int $attempt = 0, // of a refund, which one of the order's; 0 if it was made elsewhere
         public string $key = '', // the idempotency key
         public bool $late = false, // the money came after it had failed or expired
         public bool $alreadyPaid = false, // another attempt of the order was paid before: give this one back
-        public ?Payment $payment = null,
+        public ?Payment $payment = null, // null when it was refused, lapsed or lost, and for payouts and refunds
         public ?Payout $payout = null,
-        public string $event_id = '', // '' where a read brought the news
+        public string $event_id = '', // '' where no event brought the news
         public int $sequence = 0,
+        public string $problem = '', // why it was refused, lapsed or lost: a code of the service, or stale
+        public string $detail = '', // of the problem, for people
+        /** @var FieldError[] */
+        public array $errors = [],
+        public ?Refund $refund = null,
+        public ?Money $left = null, // of a refund's payment, what can still go back, with refunded(); null if the service does not know the payment
     ) {
     }
 
@@ -162,19 +170,49 @@ final class Change
     {
         return in_array($this->kind, ['payout.failed', 'payout.cancelled'], true);
     }
+
+    /** The customer has the money of the refund back, and left is what can still go back. Book it by refund->id. */
+    public function refunded(): bool
+    {
+        return in_array($this->kind, ['refund.success', 'refund.late_success'], true);
+    }
+
+    /** The refund ended, and its money is yours again. */
+    public function refundFailed(): bool
+    {
+        return in_array($this->kind, ['refund.failed', 'refund.cancelled'], true);
+    }
+
+    /** The service does not take the payment, payout or refund, and why: nothing exists. */
+    public function refused(): bool
+    {
+        return str_ends_with($this->kind, '.' . Row::REFUSED);
+    }
+
+    /** It was not sent in its time: nothing exists. */
+    public function lapsed(): bool
+    {
+        return str_ends_with($this->kind, '.' . Row::LAPSED);
+    }
+
+    /** The service does not know a payment any more that it had, or a payout or refund that it may have had: a person looks. */
+    public function lost(): bool
+    {
+        return str_ends_with($this->kind, '.' . Row::LOST);
+    }
 }
 
 /**
  * How far an attempt got. State is taken (the service has it), later (it cannot take it now; nothing exists; it is sent
  * again), unclear (not known yet; say "check your phone" all the same), lapsed (it was not sent in its time; nothing
- * exists) or lost (the service had it, or of a payout may have had it, and does not know it: a person looks).
+ * exists) or lost (the service had it, or of a payout or refund may have had it, and does not know it: a person looks).
  */
 final class Progress
 {
     public function __construct(
         public string $state,
-        public string $id = '', // of the payment or payout, once taken
-        public Payment|Payout|null $subject = null, // as the service answered, if it just did
+        public string $id = '', // of the payment, payout or refund, once taken
+        public Payment|Payout|Refund|null $subject = null, // as the service answered, if it just did
         public bool $replayed = false,
         public ?CallError $error = null, // Unavailable or Unclear, for the log
     ) {

@@ -7,7 +7,7 @@ namespace Till;
 /** Three tables in your database, on your connection. */
 interface Store
 {
-    /** Makes the tables where they are missing. */
+    /** Makes the tables where they are missing, and the columns that came later. */
     public function install(): void;
 
     /** @return Row[] the attempts of an order, oldest first, as your transaction sees them */

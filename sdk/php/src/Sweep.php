@@ -102,7 +102,10 @@ trait Sweep
     private function readLog(Report $r, int $wait = 0): void
     {
         $cursor = $this->store->cursor($this->cursorName);
-        [$after, $reset, $failed] = [$cursor->after, false, []];
+        if ($cursor->log === '' && !$this->fromStart) {
+            $cursor = $this->beginAtEnd($r);
+        }
+        [$after, $reset, $failed, $foreign] = [$cursor->after, false, [], $this->foreign];
         while (true) {
             $this->pace();
             $page = null;
@@ -117,14 +120,15 @@ trait Sweep
                 if ($reset) {
                     throw new TillError('till: the event log changes while it is read');
                 }
-                $this->reread($r);
+                $this->reread($this->now() - self::LOOK_BACK, $r);
                 [$cursor->log, $cursor->after, $after, $reset] = ['', 0, 0, true];
+                $foreign = $foreign && $this->fromStart; // what of them is history cannot be told
                 continue;
             }
             $cursor->log = (string) $page->log_id;
             foreach ($page->items ?? [] as $e) {
                 try {
-                    $this->applyEvent($e, $failed || $reset ? null : new Cursor($cursor->name, $cursor->log, (int) $e->sequence));
+                    $this->applyEvent($e, $failed || $reset ? null : new Cursor($cursor->name, $cursor->log, (int) $e->sequence), $foreign);
                 } catch (\Throwable $error) {
                     $failed[] = $error;
                     continue;
@@ -148,10 +152,46 @@ trait Sweep
         }
     }
 
-    /** Reads every attempt of the last seven days: the service was restored from a backup, and its log is another one. */
-    private function reread(Report $r): void
+    /** Sets the cursor of a new store to the end of the log. What its own attempts came to before that is read from them. */
+    private function beginAtEnd(Report $r): Cursor
     {
-        [$from, $after] = [$this->now() - self::LOOK_BACK, ''];
+        $cursor = $this->logEnd();
+        $this->reread(0, $r);
+        $this->store->moveCursor($cursor, false);
+
+        return $cursor;
+    }
+
+    /** Finds the end of the log: the service takes no sequence beyond it, so a few calls find it, however long it is. */
+    private function logEnd(): Cursor
+    {
+        $end = new Cursor($this->cursorName);
+        [$at, $beyond] = [0, 0];
+        while (true) {
+            $this->pace();
+            try {
+                $log = (string) $this->client->events->read($at, 1)->log_id;
+                if ($end->log !== '' && $log !== $end->log) {
+                    throw new TillError('till: the event log changes while it is read');
+                }
+                [$end->log, $end->after] = [$log, $at];
+            } catch (Refused $e) {
+                if ($e->code !== ErrorCode::CURSOR_AHEAD || $at === 0) {
+                    throw $e;
+                }
+                $beyond = $at;
+            }
+            if ($beyond > 0 && $beyond - $end->after <= 1) {
+                return $end;
+            }
+            $at = $beyond > 0 ? $end->after + intdiv($beyond - $end->after, 2) : max(16, 4 * $at);
+        }
+    }
+
+    /** Reads every attempt since a time: the service was restored from a backup, and its log is another one; or this store begins. */
+    private function reread(int $from, Report $r): void
+    {
+        $after = '';
         do {
             $rows = $this->store->since($from, $after, self::MAX_OPEN);
             foreach ($rows as $row) {
@@ -197,18 +237,18 @@ trait Sweep
     }
 
     /**
-     * Reads the payment or payout of a row, and applies what it shows. One that the service does not know any more is lost: that
-     * is reported, never posted by itself.
+     * Reads what a row made, and applies what it shows. What the service does not know any more is lost: that is reported,
+     * never posted by itself.
      */
-    private function readAndApply(Row $row, int $wait): Payment|Payout|null
+    private function readAndApply(Row $row, int $wait): Payment|Payout|Refund|null
     {
         try {
-            $one = $row->kind === 'payout' ? $this->client->payouts->get($row->remote_id, $wait) : $this->client->payments->get($row->remote_id, $wait);
+            $one = $this->calls($row)->get($row->remote_id, $wait);
         } catch (Refused $e) {
-            if (!in_array($e->code, [ErrorCode::PAYMENT_NOT_FOUND, ErrorCode::PAYOUT_NOT_FOUND], true)) {
+            if ($e->code !== $row->kind . '_not_found') {
                 throw $e;
             }
-            $this->settle($row, new Settlement(from: [Row::TAKEN, Row::ENDED], state: Row::LOST, problem: $e->code));
+            $this->end($row, new Settlement(from: [Row::TAKEN, Row::ENDED], state: Row::LOST, problem: $e->code, details: self::detailsOf($e)));
 
             return null;
         }
@@ -226,18 +266,24 @@ trait Sweep
      * Sends what is not sent, and reads the payment until its status is final; StillOpen if that takes longer. Your function has
      * been called when it returns.
      */
-    public function wait(string $order, float $seconds = 90.0): Payment
+    public function wait(string|int $order, float $seconds = 90.0): Payment
     {
         return $this->waitFor('payment', $order, $seconds);
     }
 
     /** Wait for a payout. */
-    public function waitPayOut(string $order, float $seconds = 90.0): Payout
+    public function waitPayOut(string|int $order, float $seconds = 90.0): Payout
     {
         return $this->waitFor('payout', $order, $seconds);
     }
 
-    private function waitFor(string $kind, string $order, float $seconds): Payment|Payout
+    /** Wait for the newest refund of an order. */
+    public function waitRefund(string|int $order, float $seconds = 90.0): Refund
+    {
+        return $this->waitFor('refund', $order, $seconds);
+    }
+
+    private function waitFor(string $kind, string|int $order, float $seconds): Payment|Payout|Refund
     {
         $end = Client::now() + $seconds;
         $polls = [1.0, 1.0, 2.0, 3.0, 5.0]; // where the service has no long poll

@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Till;
 
 /**
- * Collects, pays out, listens and sweeps. OnChange(Change, tx) is called once for each change of an attempt, inside a
+ * Collects, pays out, refunds, listens and sweeps. OnChange(Change, tx) is called once for each change of an attempt, inside a
  * transaction of the store. If it throws, nothing is saved and the change comes again. What does not roll back, as mail,
  * belongs into a queue that it writes in the transaction.
  */
@@ -42,9 +42,14 @@ final class Teller
 
     /**
      * OnProgress is told about pending and processing, onOther(Event, tx) about events that are no change of an attempt, each once;
-     * without it they are accepted and forgotten. PaymentUntil and payoutUntil are how many seconds a wish is sent: nobody's
+     * without it they are accepted and forgotten. PaymentUntil and payoutUntil (refunds, too) are how many seconds a wish is sent: nobody's
      * phone rings at night for an order of the afternoon. LookAfter is how long after the deadline of a try the service is
      * asked whether it arrived, openAfter how long a payment that was taken is left to webhooks and the log.
+     *
+     * Foreign asks for news of all payments, payouts and refunds of the client, those too that this store did not make: with
+     * another store, or by hand. Their change has no order. Without it the function hears of its own orders only, and of
+     * refunds of their payments, also those that others made. FromStart begins a new store at the start of the event log; otherwise it
+     * begins at the end, as what was paid before it was made is no news.
      */
     public function __construct(
         private readonly Client $client,
@@ -58,6 +63,8 @@ final class Teller
         float $openAfter = 120.0,
         private readonly string $cursorName = 'events',
         ?callable $clock = null,
+        private readonly bool $foreign = false,
+        private readonly bool $fromStart = false,
     ) {
         [$this->onChange, $this->onProgress, $this->onOther] = [$onChange, $onProgress, $onOther];
         $this->paymentUntil = (int) ($paymentUntil * 1000);
@@ -73,7 +80,7 @@ final class Teller
      * again while the attempt is open changes nothing: a double click is one payment.
      */
     public function collect(
-        string $order,
+        string|int $order,
         string $method,
         Money $amount,
         #[\SensitiveParameter] string $phone,
@@ -86,6 +93,7 @@ final class Teller
         ?CreatePaymentTax $tax = null,
         array|\stdClass|null $metadata = null,
     ): void {
+        $order = (string) $order; // a number is kept as its digits
         self::check($order, $method, $amount, $phone, $description, $reference);
         $customer = new CreatePaymentCustomer($phone, $name ?: null, $email ?: null);
         $metadata = $metadata === [] ? new \stdClass() : $metadata;
@@ -96,7 +104,7 @@ final class Teller
 
     /** Writes a wish to pay somebody in your transaction, like collect. */
     public function payOut(
-        string $order,
+        string|int $order,
         string $method,
         Money $amount,
         #[\SensitiveParameter] string $phone,
@@ -105,6 +113,7 @@ final class Teller
         string $description = '',
         array|\stdClass|null $metadata = null,
     ): void {
+        $order = (string) $order; // a number is kept as its digits
         self::check($order, $method, $amount, $phone, $description, $reference);
         $metadata = $metadata === [] ? new \stdClass() : $metadata;
         $this->write('payout', $order, $this->payoutUntil, static fn (string $key) => self::render(new CreatePayout(
@@ -119,12 +128,55 @@ final class Teller
         )));
     }
 
+    /**
+     * Writes a wish to give a payment back in your transaction, all that is left or an amount, to who paid it, like collect. The
+     * order must be paid, and no refund of it may be open: the same wish again is refused, too, because two refunds of the same
+     * sum may be meant. Payment, as $change->payment->id, is needed only if the order was paid more than once.
+     */
+    public function refund(
+        string|int $order,
+        ?Money $amount = null,
+        string $reason = '',
+        string $payment = '',
+        string $reference = '',
+        string $description = '',
+        array|\stdClass|null $metadata = null,
+    ): void {
+        $order = (string) $order;
+        self::checkOrder($order, $description, $reference);
+        if ($amount !== null) {
+            self::checkAmount($amount);
+        }
+        $of = $payment === '' ? $this->paidBy($order) : $payment;
+        $metadata = $metadata === [] ? new \stdClass() : $metadata;
+        $this->write('refund', $order, $this->payoutUntil, static fn (string $key) => self::render(new CreateRefund(
+            payment_id: $of,
+            idempotency_key: $key,
+            amount: $amount,
+            reason: $reason ?: null,
+            reference: self::or($reference, $order),
+            description: $description ?: null,
+            metadata: $metadata,
+        )));
+    }
+
+    /** The id of the one payment that an order was paid by. */
+    private function paidBy(string $order): string
+    {
+        $paid = array_values(array_filter($this->store->attempts('payment', $order), static fn (Row $row) => $row->paid()));
+        if (count($paid) > 1) {
+            throw new InvalidWish('payment', 'is missing: the order was paid more than once');
+        }
+
+        return $paid[0]->remote_id ?? throw new NotPaid($order);
+    }
+
     private static function or(string $a, string $b): string
     {
         return $a === '' ? $b : $a;
     }
 
-    private static function render(CreatePayment|CreatePayout $wish): string
+    private static function render(CreatePayment|CreatePayout|CreateRefund $wish): string
     {
         try {
             return Json::render($wish->toJson());
@@ -137,12 +189,18 @@ final class Teller
     /** What the service takes, checked before a row is written that it would refuse. */
     private static function check(string $order, string $method, Money $amount, #[\SensitiveParameter] string $phone, string $description, string $reference): void
     {
-        if ($order === '' || strlen($order) > 128) {
-            throw new InvalidWish('order', 'has 1 to 128 bytes');
-        }
+        self::checkOrder($order, $description, $reference);
         if ($method === '') {
             throw new InvalidWish('method', 'is missing');
         }
+        self::checkAmount($amount);
+        if (preg_match('/^[0-9]{1,15}$/D', $phone) !== 1) {
+            throw new InvalidWish('phone', 'is digits only, calling code first');
+        }
+    }
+
+    private static function checkAmount(Money $amount): void
+    {
         try {
             $amount->check();
         } catch (MoneyError) {
@@ -151,8 +209,12 @@ final class Teller
         if ($amount->value === '0' || strlen($amount->value) > 15) {
             throw new InvalidWish('amount', 'is more than nothing and has at most 15 digits');
         }
-        if (preg_match('/^[0-9]{1,15}$/D', $phone) !== 1) {
-            throw new InvalidWish('phone', 'is digits only, calling code first');
+    }
+
+    private static function checkOrder(string $order, string $description, string $reference): void
+    {
+        if ($order === '' || strlen($order) > 128) {
+            throw new InvalidWish('order', 'has 1 to 128 bytes');
         }
         foreach (['description' => [$description, 255], 'reference' => [$reference, 128]] as $name => [$text, $most]) {
             if (preg_match('/^.{0,' . $most . '}$/Dus', $text) !== 1) {
@@ -185,7 +247,7 @@ final class Teller
             return new Reply('no secret', 500, error: $wrong);
         }
         try {
-            $this->applyEvent($e);
+            $this->applyEvent($e, null, $this->foreign);
         } catch (\Throwable $error) {
             return new Reply('not done', 500, error: $error);
         }

@@ -110,6 +110,8 @@ final class Tried
             reason: $this->reason,
             payment_id: $p?->payment_id,
             payout_id: $p?->payout_id,
+            refund_id: $p?->refund_id,
+            refundable: $p?->refundable,
         );
     }
 }

@@ -16,7 +16,7 @@ final class PaymentStatus
     public const EXPIRED = 'expired';
 }
 
-/** A request to collect money. Unknown members are ignored; null means absent. */
+/** A request to collect money. Null means absent. */
 final class CreatePayment extends Body
 {
     public function __construct(
@@ -227,6 +227,12 @@ final class Payment extends Answer
      */
     public ?string $reversed_at = null;
     public ?Resolution $resolution = null;
+    /**
+     * What went back of it. It is there when a payment is read, alone or in a list; not in events and not in the
+     * answer that creates it.
+     */
+    public ?PaymentRefunds $refunds = null;
+    public ?PaymentCheckout $checkout = null;
 
     /** How every member is read and written; and whether it is always there. */
     public const MEMBERS = [
@@ -253,6 +259,8 @@ final class Payment extends Answer
         'late_success_at' => ['text', true],
         'reversed_at' => ['text', true],
         'resolution' => [['one', Resolution::class], true],
+        'refunds' => [['one', PaymentRefunds::class], false],
+        'checkout' => [['one', PaymentCheckout::class], false],
     ];
 }
 
@@ -391,7 +399,7 @@ final class PayoutStatus
     public const CANCELLED = 'cancelled';
 }
 
-/** A request to pay somebody out. Unknown members are ignored; null means absent. */
+/** A request to pay somebody out. Null means absent. */
 final class CreatePayout extends Body
 {
     public function __construct(
@@ -550,6 +558,966 @@ final class PayoutPage extends Answer
     ];
 }
 
+/** Where a refund stands. `success`, `failed` and `cancelled` are final. */
+final class RefundStatus
+{
+    public const PENDING = 'pending';
+    public const PROCESSING = 'processing';
+    public const SUCCESS = 'success';
+    public const FAILED = 'failed';
+    public const CANCELLED = 'cancelled';
+}
+
+/** A request to give a payment back, to the number that paid it. Null means absent. */
+final class CreateRefund extends Body
+{
+    public function __construct(
+        /** The payment. */
+        public string $payment_id,
+        public string $idempotency_key,
+        /**
+         * How much goes back. Absent, all that is left of the payment. The refund's own fee, if there is one, comes on
+         * top.
+         */
+        public ?Money $amount = null,
+        /** Why the money goes back. */
+        public ?string $reason = null,
+        /** Your own reference. It need not be unique. */
+        public ?string $reference = null,
+        /** A short text. The customer may see it. */
+        public ?string $description = null,
+        /** Your own data, echoed as sent. At most 50 keys, 16 KiB and 4 levels. */
+        public mixed $metadata = null,
+    ) {
+    }
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'payment_id' => ['text', true],
+        'amount' => ['money', false],
+        'idempotency_key' => ['text', true],
+        'reason' => ['text', false],
+        'reference' => ['text', false],
+        'description' => ['text', false],
+        'metadata' => ['any', false],
+    ];
+}
+
+/**
+ * A payment, or a part of it, that goes back to who paid it. Every member is always there, null where there is
+ * nothing.
+ */
+final class Refund extends Answer
+{
+    public ?string $id = null;
+    public ?string $status = null;
+    /** The payment that it gives back. */
+    public ?string $payment_id = null;
+    /** The payment's method code. */
+    public ?string $method = null;
+    /** The payment's country code, as sent. */
+    public ?string $country = null;
+    public ?Money $amount = null;
+    /**
+     * What is taken from your wallet on top of the amount if it succeeds, in minor units of its currency; `"0"`
+     * where we take nothing. It is fixed when the refund is created, is never more than the amount, and is a
+     * transaction of its own.
+     */
+    public ?string $fee = null;
+    /** What the refund takes from your wallet, the amount and the fee. */
+    public ?string $net = null;
+    /** Why, as sent. Treat a value you do not know as `other`. */
+    public ?string $reason = null;
+    /** Your reference, as sent. */
+    public ?string $reference = null;
+    public ?string $idempotency_key = null;
+    /** The operator's own receipt, which the customer sees too. Null until it is known. */
+    public ?string $provider_reference = null;
+    /**
+     * Why the refund failed; null otherwise. The reasons are those of payouts. The list is open: treat a value you
+     * do not know as `unspecified`.
+     */
+    public ?string $failure_reason = null;
+    public ?FailureDetail $failure_detail = null;
+    /** The description, as sent. */
+    public ?string $description = null;
+    /** Who gets the money back, the number that paid. */
+    public ?RefundRecipient $recipient = null;
+    /** Your metadata, as sent. */
+    public mixed $metadata = null;
+    public ?string $created_at = null;
+    public ?string $updated_at = null;
+    /** Until when it may be sent. One that was sent ends only when the operator says so, which may be later. */
+    public ?string $expires_at = null;
+    /**
+     * When it was paid after it had failed or was cancelled (`refund.late_success`); null if it was not. The status
+     * stays, your wallet is debited: the customer has the money. Do not give it back again.
+     */
+    public ?string $late_success_at = null;
+    public ?Resolution $resolution = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'id' => ['text', true],
+        'status' => ['text', true],
+        'payment_id' => ['text', true],
+        'method' => ['text', true],
+        'country' => ['text', true],
+        'amount' => ['money', true],
+        'fee' => ['text', true],
+        'net' => ['text', true],
+        'reason' => ['text', true],
+        'reference' => ['text', true],
+        'idempotency_key' => ['text', true],
+        'provider_reference' => ['text', true],
+        'failure_reason' => ['text', true],
+        'failure_detail' => [['one', FailureDetail::class], true],
+        'description' => ['text', true],
+        'recipient' => [['one', RefundRecipient::class], true],
+        'metadata' => ['any', true],
+        'created_at' => ['text', true],
+        'updated_at' => ['text', true],
+        'expires_at' => ['text', true],
+        'late_success_at' => ['text', true],
+        'resolution' => [['one', Resolution::class], true],
+    ];
+}
+
+/** Who gets the money back, the number that paid. */
+final class RefundRecipient extends Answer
+{
+    public ?string $phone = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'phone' => ['text', true],
+    ];
+}
+
+/** One page of refunds. */
+final class RefundPage extends Answer
+{
+    /** @var Refund[]|null */
+    public ?array $items = null;
+    /** How many match in all. */
+    public ?int $total = null;
+    public ?int $limit = null;
+    public ?int $offset = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'items' => [['list', ['one', Refund::class]], true],
+        'total' => ['integer', true],
+        'limit' => ['integer', true],
+        'offset' => ['integer', true],
+    ];
+}
+
+/** The refunds of one payment. */
+final class RefundList extends Answer
+{
+    /** @var Refund[]|null */
+    public ?array $items = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'items' => [['list', ['one', Refund::class]], true],
+    ];
+}
+
+/** What went back of a payment, in minor units of its currency. */
+final class PaymentRefunds extends Answer
+{
+    /** What went back, also after a refund had failed or was cancelled. */
+    public ?string $refunded = null;
+    /** What is on its way back, or may be. */
+    public ?string $refunding = null;
+    /**
+     * What is left to give back; `"0"` of a payment that is not paid, that the operator took back, or whose number
+     * was erased. A refund may still be refused, for the payment's age for example.
+     */
+    public ?string $refundable = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'refunded' => ['text', true],
+        'refunding' => ['text', true],
+        'refundable' => ['text', true],
+    ];
+}
+
+/** Why a payment, a payout or a refund did not succeed. Treat a value that you do not know as `unspecified`. */
+final class FailureReason
+{
+    public const CUSTOMER_DECLINED = 'customer_declined';
+    public const CUSTOMER_TIMEOUT = 'customer_timeout';
+    public const NOT_APPROVED = 'not_approved';
+    public const INSUFFICIENT_FUNDS = 'insufficient_funds';
+    public const FUNDS_OR_LIMIT = 'funds_or_limit';
+    public const PAYER_NOT_FOUND = 'payer_not_found';
+    public const PAYER_LIMIT_REACHED = 'payer_limit_reached';
+    public const PAYER_NOT_ALLOWED = 'payer_not_allowed';
+    public const PAYER_BUSY = 'payer_busy';
+    public const WRONG_PIN = 'wrong_pin';
+    public const AMOUNT_OUT_OF_BOUNDS = 'amount_out_of_bounds';
+    public const RECIPIENT_NOT_FOUND = 'recipient_not_found';
+    public const RECIPIENT_LIMIT_REACHED = 'recipient_limit_reached';
+    public const RECIPIENT_NOT_ALLOWED = 'recipient_not_allowed';
+    public const PROVIDER_UNAVAILABLE = 'provider_unavailable';
+    public const PROVIDER_REJECTED = 'provider_rejected';
+    public const PROVIDER_ERROR = 'provider_error';
+    public const UNSPECIFIED = 'unspecified';
+}
+
+/**
+ * Where a checkout stands.
+ *
+ * - `open`: it can be paid, or an ask is still open.
+ * - `paid`: one of its asks was credited.
+ * - `expired`: its time was over, and no ask was open.
+ * - `cancelled`: you ended it, while no ask was open.
+ *
+ * Money wins: what had expired or was cancelled becomes `paid`, with `late`, if money of an ask comes after all.
+ */
+final class CheckoutState
+{
+    public const OPEN = 'open';
+    public const PAID = 'paid';
+    public const EXPIRED = 'expired';
+    public const CANCELLED = 'cancelled';
+}
+
+/** An order to be paid on a page. Null means absent. */
+final class CreateCheckout extends Body
+{
+    public function __construct(
+        /** The total, tax included. One of your methods must be able to take it. */
+        public Money $amount,
+        public string $idempotency_key,
+        /** Your own order or transaction reference. The page shows it, and each ask has it. */
+        public ?string $reference = null,
+        /** What is paid for. The page shows it. */
+        public ?string $description = null,
+        /**
+         * What the amount is made of, for receipts and reports. For each item `quantity` times `unit_price` must be
+         * `total`; with a `subtotal`, the item totals must add up to it.
+         */
+        public ?CreateCheckoutCharge $charge = null,
+        /**
+         * The tax as you reckoned it. It is recorded, not calculated. With `inclusive: true` the tax is inside
+         * `amount.value`, and `charge.subtotal`, if sent, equals `amount.value`. With `inclusive: false`,
+         * `charge.subtotal` is required, and `charge.subtotal` plus `tax.amount` must be `amount.value`.
+         */
+        public ?CreateCheckoutTax $tax = null,
+        /** Your own data, echoed as sent. At most 50 keys, 16 KiB and 4 levels. */
+        public mixed $metadata = null,
+        /** How long the page takes asks; a day if absent. */
+        public ?int $expires_in_seconds = null,
+        /** Only methods of this country are offered. ISO 3166-1 alpha-2 code. */
+        public ?string $country = null,
+        /**
+         * @var string[]|null
+         *
+         * Only these methods are offered, by their `code`; all that you have for the currency if absent.
+         */
+        public ?array $methods = null,
+        /** The customer's number, if you know it: digits only, the country code first. The page offers it masked. */
+        public ?string $phone = null,
+        /** Whether no other number may pay. It needs `phone`. */
+        public ?bool $phone_fixed = null,
+        /**
+         * Where the page leads back to: `https`, at most 512 bytes, without a user and a fragment; with a test key also
+         * `http` to this machine. `till_checkout`, `till_state`, `till_time` and `till_signature` are added to its
+         * query. The signature is by `return_secret`, and is still only a hint: ship by the event or by a read.
+         */
+        public ?string $return_url = null,
+        /** The page's language at first. Absent, it is the browser's. */
+        public ?string $language = null,
+    ) {
+    }
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'amount' => ['money', true],
+        'idempotency_key' => ['text', true],
+        'reference' => ['text', false],
+        'description' => ['text', false],
+        'charge' => [['one', CreateCheckoutCharge::class], false],
+        'tax' => [['one', CreateCheckoutTax::class], false],
+        'metadata' => ['any', false],
+        'expires_in_seconds' => ['integer', false],
+        'country' => ['text', false],
+        'methods' => [['list', 'text'], false],
+        'phone' => ['text', false],
+        'phone_fixed' => ['boolean', false],
+        'return_url' => ['text', false],
+        'language' => ['text', false],
+    ];
+}
+
+/**
+ * What the amount is made of, for receipts and reports. For each item `quantity` times `unit_price` must be
+ * `total`; with a `subtotal`, the item totals must add up to it.
+ */
+final class CreateCheckoutCharge extends Body
+{
+    public function __construct(
+        /** @var CreateCheckoutChargeItem[]|null */
+        public array $items,
+        public ?string $subtotal = null,
+    ) {
+    }
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'items' => [['list', ['one', CreateCheckoutChargeItem::class]], true],
+        'subtotal' => ['text', false],
+    ];
+}
+
+/** It is part of another object. */
+final class CreateCheckoutChargeItem extends Body
+{
+    public function __construct(
+        public string $name,
+        /**
+         * A JSON number without exponent, more than 0, with at most 12 digits before the point and 6 after it. It is
+         * reckoned exactly.
+         */
+        public mixed $quantity,
+        public string $unit_price,
+        public string $total,
+    ) {
+    }
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'name' => ['text', true],
+        'quantity' => ['decimal', true],
+        'unit_price' => ['text', true],
+        'total' => ['text', true],
+    ];
+}
+
+/**
+ * The tax as you reckoned it. It is recorded, not calculated. With `inclusive: true` the tax is inside
+ * `amount.value`, and `charge.subtotal`, if sent, equals `amount.value`. With `inclusive: false`,
+ * `charge.subtotal` is required, and `charge.subtotal` plus `tax.amount` must be `amount.value`.
+ */
+final class CreateCheckoutTax extends Body
+{
+    public function __construct(
+        public bool $inclusive,
+        public string $amount,
+        /** A percentage with two decimals. It is recorded, never recomputed. */
+        public ?string $rate = null,
+        /** Your label for the kind of tax. */
+        public ?string $type = null,
+    ) {
+    }
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'inclusive' => ['boolean', true],
+        'amount' => ['text', true],
+        'rate' => ['text', false],
+        'type' => ['text', false],
+    ];
+}
+
+/** One payment that a checkout's page asked for. */
+final class Ask extends Answer
+{
+    /** Its number within the checkout, from 1. */
+    public ?int $n = null;
+    /** The payment; null if there is none, or none yet. */
+    public ?string $payment_id = null;
+    /** The method code. */
+    public ?string $method = null;
+    /**
+     * The payment's status; `refused` if what was typed was not accepted and there is no payment. Treat a value you
+     * do not know as open.
+     */
+    public ?string $status = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'n' => ['integer', true],
+        'payment_id' => ['text', true],
+        'method' => ['text', true],
+        'status' => ['text', true],
+    ];
+}
+
+/** An order that is paid on a page. Every member is always there, null where there is nothing. */
+final class Checkout extends Answer
+{
+    public ?string $id = null;
+    /** The address of the page. Null while the service has no pages. */
+    public ?string $url = null;
+    /** The link that opened it; null if you made it. */
+    public ?string $link_id = null;
+    public ?string $state = null;
+    public ?Money $amount = null;
+    /** Your reference, as sent. */
+    public ?string $reference = null;
+    public ?string $idempotency_key = null;
+    /** The description, as sent. */
+    public ?string $description = null;
+    public ?Charge $charge = null;
+    public ?Tax $tax = null;
+    /** Your metadata, as sent. */
+    public mixed $metadata = null;
+    /** The country, as sent. */
+    public ?string $country = null;
+    /**
+     * @var string[]|null
+     *
+     * The methods, as sent.
+     */
+    public ?array $methods = null;
+    /** The number, as sent. */
+    public ?string $phone = null;
+    /** Whether no other number may pay. */
+    public ?bool $phone_fixed = null;
+    /** The way back, as sent. */
+    public ?string $return_url = null;
+    /** The language, as sent. */
+    public ?string $language = null;
+    /** Until when the page takes new asks. The state changes when no ask is open any more, which may be later. */
+    public ?string $expires_at = null;
+    public ?string $created_at = null;
+    /** The ask that paid it, the first one that was credited; null until then. */
+    public ?string $payment_id = null;
+    /** When that ask was credited. */
+    public ?string $paid_at = null;
+    /** Whether the money came after the checkout had expired or was cancelled. */
+    public ?bool $late = null;
+    /** Whether another ask was credited, too. Give that payment back. */
+    public ?bool $overpaid = null;
+    /**
+     * @var Ask[]|null
+     *
+     * The payments that the page asked for, the oldest first.
+     */
+    public ?array $asks = null;
+    public ?string $updated_at = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'id' => ['text', true],
+        'url' => ['text', true],
+        'link_id' => ['text', true],
+        'state' => ['text', true],
+        'amount' => ['money', true],
+        'reference' => ['text', true],
+        'idempotency_key' => ['text', true],
+        'description' => ['text', true],
+        'charge' => [['one', Charge::class], true],
+        'tax' => [['one', Tax::class], true],
+        'metadata' => ['any', true],
+        'country' => ['text', true],
+        'methods' => [['list', 'text'], true],
+        'phone' => ['text', true],
+        'phone_fixed' => ['boolean', true],
+        'return_url' => ['text', true],
+        'language' => ['text', true],
+        'expires_at' => ['text', true],
+        'created_at' => ['text', true],
+        'payment_id' => ['text', true],
+        'paid_at' => ['text', true],
+        'late' => ['boolean', true],
+        'overpaid' => ['boolean', true],
+        'asks' => [['list', ['one', Ask::class]], true],
+        'updated_at' => ['text', true],
+    ];
+}
+
+/** A checkout as its creation answers it. */
+final class NewCheckout extends Answer
+{
+    public ?string $id = null;
+    /** The address of the page. Null while the service has no pages. */
+    public ?string $url = null;
+    /** The link that opened it; null if you made it. */
+    public ?string $link_id = null;
+    public ?string $state = null;
+    public ?Money $amount = null;
+    /** Your reference, as sent. */
+    public ?string $reference = null;
+    public ?string $idempotency_key = null;
+    /** The description, as sent. */
+    public ?string $description = null;
+    public ?Charge $charge = null;
+    public ?Tax $tax = null;
+    /** Your metadata, as sent. */
+    public mixed $metadata = null;
+    /** The country, as sent. */
+    public ?string $country = null;
+    /**
+     * @var string[]|null
+     *
+     * The methods, as sent.
+     */
+    public ?array $methods = null;
+    /** The number, as sent. */
+    public ?string $phone = null;
+    /** Whether no other number may pay. */
+    public ?bool $phone_fixed = null;
+    /** The way back, as sent. */
+    public ?string $return_url = null;
+    /** The language, as sent. */
+    public ?string $language = null;
+    /** Until when the page takes new asks. The state changes when no ask is open any more, which may be later. */
+    public ?string $expires_at = null;
+    public ?string $created_at = null;
+    /** The ask that paid it, the first one that was credited; null until then. */
+    public ?string $payment_id = null;
+    /** When that ask was credited. */
+    public ?string $paid_at = null;
+    /** Whether the money came after the checkout had expired or was cancelled. */
+    public ?bool $late = null;
+    /** Whether another ask was credited, too. Give that payment back. */
+    public ?bool $overpaid = null;
+    /**
+     * @var Ask[]|null
+     *
+     * The payments that the page asked for, the oldest first.
+     */
+    public ?array $asks = null;
+    public ?string $updated_at = null;
+    /**
+     * What the customer's way back is signed with. Keep it with the order; it is in the answer to the creation
+     * alone, and its replays.
+     */
+    public ?string $return_secret = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'id' => ['text', true],
+        'url' => ['text', true],
+        'link_id' => ['text', true],
+        'state' => ['text', true],
+        'amount' => ['money', true],
+        'reference' => ['text', true],
+        'idempotency_key' => ['text', true],
+        'description' => ['text', true],
+        'charge' => [['one', Charge::class], true],
+        'tax' => [['one', Tax::class], true],
+        'metadata' => ['any', true],
+        'country' => ['text', true],
+        'methods' => [['list', 'text'], true],
+        'phone' => ['text', true],
+        'phone_fixed' => ['boolean', true],
+        'return_url' => ['text', true],
+        'language' => ['text', true],
+        'expires_at' => ['text', true],
+        'created_at' => ['text', true],
+        'payment_id' => ['text', true],
+        'paid_at' => ['text', true],
+        'late' => ['boolean', true],
+        'overpaid' => ['boolean', true],
+        'asks' => [['list', ['one', Ask::class]], true],
+        'updated_at' => ['text', true],
+        'return_secret' => ['text', true],
+    ];
+}
+
+/** One page of checkouts. */
+final class CheckoutPage extends Answer
+{
+    /** @var Checkout[]|null */
+    public ?array $items = null;
+    /** How many match in all. */
+    public ?int $total = null;
+    public ?int $limit = null;
+    public ?int $offset = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'items' => [['list', ['one', Checkout::class]], true],
+        'total' => ['integer', true],
+        'limit' => ['integer', true],
+        'offset' => ['integer', true],
+    ];
+}
+
+/** A checkout as it was after an event. Its address is in the checkout itself. */
+final class CheckoutSnapshot extends Answer
+{
+    public ?string $id = null;
+    /** The link that opened it; null if you made it. */
+    public ?string $link_id = null;
+    public ?string $state = null;
+    public ?Money $amount = null;
+    /** Your reference, as sent. */
+    public ?string $reference = null;
+    public ?string $idempotency_key = null;
+    /** The description, as sent. */
+    public ?string $description = null;
+    public ?Charge $charge = null;
+    public ?Tax $tax = null;
+    /** Your metadata, as sent. */
+    public mixed $metadata = null;
+    /** The country, as sent. */
+    public ?string $country = null;
+    /**
+     * @var string[]|null
+     *
+     * The methods, as sent.
+     */
+    public ?array $methods = null;
+    /** The number, as sent. */
+    public ?string $phone = null;
+    /** Whether no other number may pay. */
+    public ?bool $phone_fixed = null;
+    /** The way back, as sent. */
+    public ?string $return_url = null;
+    /** The language, as sent. */
+    public ?string $language = null;
+    /** Until when the page takes new asks. The state changes when no ask is open any more, which may be later. */
+    public ?string $expires_at = null;
+    public ?string $created_at = null;
+    /** The ask that paid it, the first one that was credited; null until then. */
+    public ?string $payment_id = null;
+    /** When that ask was credited. */
+    public ?string $paid_at = null;
+    /** Whether the money came after the checkout had expired or was cancelled. */
+    public ?bool $late = null;
+    /** Whether another ask was credited, too. Give that payment back. */
+    public ?bool $overpaid = null;
+    /**
+     * @var Ask[]|null
+     *
+     * The payments that the page asked for, the oldest first.
+     */
+    public ?array $asks = null;
+    public ?string $updated_at = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'id' => ['text', true],
+        'link_id' => ['text', true],
+        'state' => ['text', true],
+        'amount' => ['money', true],
+        'reference' => ['text', true],
+        'idempotency_key' => ['text', true],
+        'description' => ['text', true],
+        'charge' => [['one', Charge::class], true],
+        'tax' => [['one', Tax::class], true],
+        'metadata' => ['any', true],
+        'country' => ['text', true],
+        'methods' => [['list', 'text'], true],
+        'phone' => ['text', true],
+        'phone_fixed' => ['boolean', true],
+        'return_url' => ['text', true],
+        'language' => ['text', true],
+        'expires_at' => ['text', true],
+        'created_at' => ['text', true],
+        'payment_id' => ['text', true],
+        'paid_at' => ['text', true],
+        'late' => ['boolean', true],
+        'overpaid' => ['boolean', true],
+        'asks' => [['list', ['one', Ask::class]], true],
+        'updated_at' => ['text', true],
+    ];
+}
+
+/** An address that anybody can pay on. Null means absent. It has `amount` or `open_amount`. */
+final class CreateLink extends Body
+{
+    public function __construct(
+        /** What the page says first, one line of plain text. */
+        public string $title,
+        public string $idempotency_key,
+        /** What the page says below. Each payment is described by the title and this. */
+        public ?string $description = null,
+        /** What each customer pays, if it is always the same. */
+        public ?Money $amount = null,
+        /** Bounds of what the customer types. Those of your methods hold, too. */
+        public ?CreateLinkOpenAmount $open_amount = null,
+        /** What else the customer is asked for. What is typed, 1 to 64 characters, becomes the checkout's `reference`. */
+        public ?CreateLinkAskReference $ask_reference = null,
+        /** Your own data, copied to each payment. At most 50 keys, 16 KiB and 4 levels. */
+        public mixed $metadata = null,
+        /** Only methods of this country are offered. ISO 3166-1 alpha-2 code. */
+        public ?string $country = null,
+        /**
+         * @var string[]|null
+         *
+         * Only these methods are offered, by their `code`; all that you have for the currency if absent.
+         */
+        public ?array $methods = null,
+        /** Where a paid page leads back to, as with a checkout. */
+        public ?string $return_url = null,
+        /** The page's language at first. Absent, it is the browser's. */
+        public ?string $language = null,
+        /** When the page stops taking payments, at least five minutes from now; never if absent. */
+        public ?string $expires_at = null,
+    ) {
+    }
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'title' => ['text', true],
+        'description' => ['text', false],
+        'amount' => ['money', false],
+        'open_amount' => [['one', CreateLinkOpenAmount::class], false],
+        'ask_reference' => [['one', CreateLinkAskReference::class], false],
+        'idempotency_key' => ['text', true],
+        'metadata' => ['any', false],
+        'country' => ['text', false],
+        'methods' => [['list', 'text'], false],
+        'return_url' => ['text', false],
+        'language' => ['text', false],
+        'expires_at' => ['text', false],
+    ];
+}
+
+/** Bounds of what the customer types. Those of your methods hold, too. */
+final class CreateLinkOpenAmount extends Body
+{
+    public function __construct(
+        public string $currency,
+        public ?string $min = null,
+        public ?string $max = null,
+        /**
+         * @var string[]|null
+         *
+         * Amounts that the page proposes.
+         */
+        public ?array $suggested = null,
+    ) {
+    }
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'currency' => ['text', true],
+        'min' => ['text', false],
+        'max' => ['text', false],
+        'suggested' => [['list', 'text'], false],
+    ];
+}
+
+/** What else the customer is asked for. What is typed, 1 to 64 characters, becomes the checkout's `reference`. */
+final class CreateLinkAskReference extends Body
+{
+    public function __construct(
+        /** What the field is called. */
+        public string $label,
+        /** Whether it must be given. */
+        public ?bool $required = null,
+    ) {
+    }
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'label' => ['text', true],
+        'required' => ['boolean', false],
+    ];
+}
+
+/** What to change. What is absent stays. */
+final class UpdateLink extends Body
+{
+    public function __construct(
+        /** Whether the page takes payments. */
+        public ?bool $active = null,
+        /** What the page says first. */
+        public ?string $title = null,
+        /** When the page stops taking payments. An empty text removes the end. */
+        public ?string $expires_at = null,
+    ) {
+    }
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'active' => ['boolean', false],
+        'title' => ['text', false],
+        'expires_at' => ['text', false],
+    ];
+}
+
+/** An address that anybody can pay on. Every member is always there, null where there is nothing. */
+final class Link extends Answer
+{
+    public ?string $id = null;
+    /** The address of the page. Null while the service has no pages. */
+    public ?string $url = null;
+    /** Whether the page takes payments, until `expires_at`. */
+    public ?bool $active = null;
+    /** What the page says first. */
+    public ?string $title = null;
+    public ?LinkAmount $amount = null;
+    public ?OpenAmount $open_amount = null;
+    public ?AskReference $ask_reference = null;
+    public ?string $idempotency_key = null;
+    /** The description, as sent. */
+    public ?string $description = null;
+    /** Your metadata, as sent. */
+    public mixed $metadata = null;
+    /** The country, as sent. */
+    public ?string $country = null;
+    /**
+     * @var string[]|null
+     *
+     * The methods, as sent.
+     */
+    public ?array $methods = null;
+    /** The way back, as sent. */
+    public ?string $return_url = null;
+    /** The language, as sent. */
+    public ?string $language = null;
+    /** When the page stops taking payments; null if never. */
+    public ?string $expires_at = null;
+    public ?string $created_at = null;
+    public ?string $updated_at = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'id' => ['text', true],
+        'url' => ['text', true],
+        'active' => ['boolean', true],
+        'title' => ['text', true],
+        'amount' => [['one', LinkAmount::class], true],
+        'open_amount' => [['one', OpenAmount::class], true],
+        'ask_reference' => [['one', AskReference::class], true],
+        'idempotency_key' => ['text', true],
+        'description' => ['text', true],
+        'metadata' => ['any', true],
+        'country' => ['text', true],
+        'methods' => [['list', 'text'], true],
+        'return_url' => ['text', true],
+        'language' => ['text', true],
+        'expires_at' => ['text', true],
+        'created_at' => ['text', true],
+        'updated_at' => ['text', true],
+    ];
+}
+
+/** What each customer pays; null if the customer types it. */
+final class LinkAmount extends Answer
+{
+    public ?string $value = null;
+    public ?string $currency = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'value' => ['text', true],
+        'currency' => ['text', true],
+    ];
+}
+
+/** Bounds of what the customer types; null if the amount is fixed. */
+final class OpenAmount extends Answer
+{
+    public ?string $currency = null;
+    public ?string $min = null;
+    public ?string $max = null;
+    /**
+     * @var string[]|null
+     *
+     * Amounts that the page proposes.
+     */
+    public ?array $suggested = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'currency' => ['text', true],
+        'min' => ['text', true],
+        'max' => ['text', true],
+        'suggested' => [['list', 'text'], true],
+    ];
+}
+
+/** What else the customer is asked for; null if nothing. */
+final class AskReference extends Answer
+{
+    /** What the field is called. */
+    public ?string $label = null;
+    /** Whether it must be given. */
+    public ?bool $required = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'label' => ['text', true],
+        'required' => ['boolean', true],
+    ];
+}
+
+/** One page of links. */
+final class LinkPage extends Answer
+{
+    /** @var Link[]|null */
+    public ?array $items = null;
+    /** How many match in all. */
+    public ?int $total = null;
+    public ?int $limit = null;
+    public ?int $offset = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'items' => [['list', ['one', Link::class]], true],
+        'total' => ['integer', true],
+        'limit' => ['integer', true],
+        'offset' => ['integer', true],
+    ];
+}
+
+/** The checkout whose page asked for this payment. It is there only if one did. */
+final class PaymentCheckout extends Answer
+{
+    public ?string $id = null;
+    /** The link that opened the checkout; null if none did. */
+    public ?string $link_id = null;
+    /** Which of its asks this is, from 1. */
+    public ?int $n = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'id' => ['text', true],
+        'link_id' => ['text', false],
+        'n' => ['integer', true],
+    ];
+}
+
+/** What an event tells. Ignore kinds that you do not know. */
+final class EventKind
+{
+    public const PAYMENT_PENDING = 'payment.pending';
+    public const PAYMENT_PROCESSING = 'payment.processing';
+    public const PAYMENT_SUCCESS = 'payment.success';
+    public const PAYMENT_FAILED = 'payment.failed';
+    public const PAYMENT_EXPIRED = 'payment.expired';
+    public const PAYMENT_LATE_SUCCESS = 'payment.late_success';
+    public const PAYMENT_REVERSED = 'payment.reversed';
+    public const PAYMENT_UPDATED = 'payment.updated';
+    public const PAYMENT_NEEDS_ATTENTION = 'payment.needs_attention';
+    public const PAYMENT_ATTENTION_ENDED = 'payment.attention_ended';
+    public const PAYOUT_PENDING = 'payout.pending';
+    public const PAYOUT_PROCESSING = 'payout.processing';
+    public const PAYOUT_SUCCESS = 'payout.success';
+    public const PAYOUT_FAILED = 'payout.failed';
+    public const PAYOUT_CANCELLED = 'payout.cancelled';
+    public const PAYOUT_LATE_SUCCESS = 'payout.late_success';
+    public const PAYOUT_NEEDS_ATTENTION = 'payout.needs_attention';
+    public const PAYOUT_ATTENTION_ENDED = 'payout.attention_ended';
+    public const REFUND_PENDING = 'refund.pending';
+    public const REFUND_PROCESSING = 'refund.processing';
+    public const REFUND_SUCCESS = 'refund.success';
+    public const REFUND_FAILED = 'refund.failed';
+    public const REFUND_CANCELLED = 'refund.cancelled';
+    public const REFUND_LATE_SUCCESS = 'refund.late_success';
+    public const REFUND_NEEDS_ATTENTION = 'refund.needs_attention';
+    public const REFUND_ATTENTION_ENDED = 'refund.attention_ended';
+    public const CHECKOUT_PAID = 'checkout.paid';
+    public const CHECKOUT_EXPIRED = 'checkout.expired';
+    public const CHECKOUT_CANCELLED = 'checkout.cancelled';
+    public const CHECKOUT_OVERPAID = 'checkout.overpaid';
+    public const WEBHOOK_ENDPOINT_DISABLED = 'webhook_endpoint.disabled';
+    public const WEBHOOK_ENDPOINT_TEST = 'webhook_endpoint.test';
+}
+
 /** One thing that happened. */
 final class Event extends Answer
 {
@@ -576,6 +1544,16 @@ final class Event extends Answer
      * - `payout.late_success`: it was paid after it had failed or was cancelled. The status stays, your wallet is
      * debited.
      * - `payout.needs_attention`, `payout.attention_ended`: the same of a payout, also of one that is held back.
+     * - `refund.pending`: the refund was created, its money is reserved.
+     * - `refund.processing`: the operator holds the request.
+     * - `refund.success`: the customer has the money back, your wallet is debited.
+     * - `refund.failed`, `refund.cancelled`: it ended, and its reserve is released.
+     * - `refund.late_success`: it was paid after it had failed or was cancelled. The status stays, your wallet is
+     * debited.
+     * - `refund.needs_attention`, `refund.attention_ended`: the same of a refund.
+     * - `checkout.paid`: one of its asks was credited. `late` says whether it had expired or was cancelled before.
+     * - `checkout.expired`, `checkout.cancelled`: it ended without money.
+     * - `checkout.overpaid`: another ask was credited, too. Give that payment back.
      * - `webhook_endpoint.disabled`: we disabled one of your endpoints, because it is gone or only failed for five
      * days.
      */
@@ -603,12 +1581,16 @@ final class EventData extends Answer
 {
     public ?Payment $payment = null;
     public ?Payout $payout = null;
+    public ?Refund $refund = null;
+    public ?CheckoutSnapshot $checkout = null;
     public ?WebhookEndpointSnapshot $webhook_endpoint = null;
 
     /** How every member is read and written; and whether it is always there. */
     public const MEMBERS = [
         'payment' => [['one', Payment::class], false],
         'payout' => [['one', Payout::class], false],
+        'refund' => [['one', Refund::class], false],
+        'checkout' => [['one', CheckoutSnapshot::class], false],
         'webhook_endpoint' => [['one', WebhookEndpointSnapshot::class], false],
     ];
 }
@@ -630,7 +1612,7 @@ final class EventPage extends Answer
     ];
 }
 
-/** The events of one payment or payout. */
+/** The events of one payment, payout or refund. */
 final class EventList extends Answer
 {
     /** @var Event[]|null */
@@ -642,7 +1624,7 @@ final class EventList extends Answer
     ];
 }
 
-/** The attempts of one payment or payout. */
+/** The attempts of one payment, payout or refund. */
 final class AttemptList extends Answer
 {
     /** @var Attempt[]|null */
@@ -722,6 +1704,73 @@ final class PaymentMethodList extends Answer
     ];
 }
 
+/** A number whose method is to be predicted. */
+final class PredictPaymentMethod extends Body
+{
+    public function __construct(
+        /** A number, as it was typed. */
+        public string $phone,
+        /**
+         * The country of a number that does not begin with its calling code. It may be left out if all your methods are
+         * in one country.
+         */
+        public ?string $country = null,
+    ) {
+    }
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'phone' => ['text', true],
+        'country' => ['text', false],
+    ];
+}
+
+/** A number, read, and the methods that it probably belongs to. */
+final class PaymentMethodPrediction extends Answer
+{
+    /** The whole number, digits only, as a create takes it. */
+    public ?string $phone = null;
+    public ?string $country = null;
+    /**
+     * @var PaymentMethodPredictionMethod[]|null
+     *
+     * The method that the number probably belongs to; empty if that is not known, or if you cannot have it there.
+     */
+    public ?array $methods = null;
+    /** Numbers of the country may have moved to another operator. `false` proves nothing. */
+    public ?bool $portable = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'phone' => ['text', true],
+        'country' => ['text', true],
+        'methods' => [['list', ['one', PaymentMethodPredictionMethod::class]], true],
+        'portable' => ['boolean', true],
+    ];
+}
+
+/** It is part of another object. */
+final class PaymentMethodPredictionMethod extends Answer
+{
+    /** What you send as `method`. */
+    public ?string $code = null;
+    /** What people of the country call it. */
+    public ?string $name = null;
+    /**
+     * `own`: the prefix belongs to this operator alone, and a create by another method refuses the number. `likely`:
+     * the prefix was given to this operator; the number may have moved to another one. Choose the method before the
+     * customer does, and offer the others, too.
+     */
+    public ?string $certainty = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'code' => ['text', true],
+        'name' => ['text', true],
+        'certainty' => ['text', true],
+    ];
+}
+
 /** A kind of wallet. */
 final class PaymentMethod extends Answer
 {
@@ -772,6 +1821,8 @@ final class PaymentMethod extends Answer
 final class PaymentMethodCountry extends Answer
 {
     public ?string $code = null;
+    /** What people of the country call the method. Show this where you know the country. */
+    public ?string $name = null;
     public ?string $currency = null;
     public ?PaymentMethodCountryPhone $phone = null;
     public ?string $min_amount = null;
@@ -783,6 +1834,7 @@ final class PaymentMethodCountry extends Answer
     /** How every member is read and written; and whether it is always there. */
     public const MEMBERS = [
         'code' => ['text', true],
+        'name' => ['text', true],
         'currency' => ['text', true],
         'phone' => [['one', PaymentMethodCountryPhone::class], true],
         'min_amount' => ['text', true],
@@ -815,11 +1867,13 @@ final class MethodSupport extends Answer
 {
     public ?bool $payments = null;
     public ?bool $payouts = null;
+    public ?bool $refunds = null;
 
     /** How every member is read and written; and whether it is always there. */
     public const MEMBERS = [
         'payments' => ['boolean', true],
         'payouts' => ['boolean', true],
+        'refunds' => ['boolean', true],
     ];
 }
 
@@ -890,7 +1944,8 @@ final class TransactionPage extends Answer
  * - `collection_reversal`: the operator took a collection back. It is at most what was available; the rest is
  * `owed`, see the wallet.
  * - `payout`, `payout_reversal`, `late_payout`: money sent out, come back, or sent out after all.
- * - `fee`: our fee, posted with the collection or payout that it belongs to.
+ * - `refund`, `late_refund`: a payment given back, or given back after the refund had failed or was cancelled.
+ * - `fee`: our fee, posted with the collection, payout or refund that it belongs to.
  * - `adjustment`: a correction made by a person, or the repayment of what you owe (it says so in its
  * `reference`).
  */
@@ -902,6 +1957,8 @@ final class TransactionType
     public const PAYOUT = 'payout';
     public const PAYOUT_REVERSAL = 'payout_reversal';
     public const LATE_PAYOUT = 'late_payout';
+    public const REFUND = 'refund';
+    public const LATE_REFUND = 'late_refund';
     public const FEE = 'fee';
     public const ADJUSTMENT = 'adjustment';
 }
@@ -920,7 +1977,9 @@ final class Transaction extends Answer
     public ?string $balance_after = null;
     public ?string $payment_id = null;
     public ?string $payout_id = null;
-    /** Your reference of the payment or payout. */
+    /** Of a refund and its fee. `payment_id` is the payment then, and `payout_id` is null. */
+    public ?string $refund_id = null;
+    /** Your reference of the payment, payout or refund. */
     public ?string $reference = null;
     /**
      * The operator's receipt, as it was known when the line was written. A line never changes: a receipt that came
@@ -942,6 +2001,7 @@ final class Transaction extends Answer
         'balance_after' => ['text', true],
         'payment_id' => ['text', true],
         'payout_id' => ['text', true],
+        'refund_id' => ['text', true],
         'reference' => ['text', true],
         'provider_reference' => ['text', true],
         'created_at' => ['text', true],
@@ -956,6 +2016,7 @@ final class Scope
     public const PAYMENTS_WRITE = 'payments:write';
     public const PAYOUTS_READ = 'payouts:read';
     public const PAYOUTS_WRITE = 'payouts:write';
+    public const REFUNDS_WRITE = 'refunds:write';
     public const WALLETS_READ = 'wallets:read';
     public const WEBHOOKS_MANAGE = 'webhooks:manage';
     public const KEYS_MANAGE = 'keys:manage';
@@ -970,6 +2031,39 @@ final class ApiKeyList extends Answer
     /** How every member is read and written; and whether it is always there. */
     public const MEMBERS = [
         'items' => [['list', ['one', ApiKey::class]], true],
+    ];
+}
+
+/** A key and its client. */
+final class Me extends Answer
+{
+    public ?string $client_id = null;
+    /** What the client is called. */
+    public ?string $name = null;
+    /** `test`: the sandbox. `live`: real money. */
+    public ?string $mode = null;
+    /** The public part of the key. */
+    public ?string $key_id = null;
+    /**
+     * @var string[]|null
+     *
+     * What the key may do.
+     */
+    public ?array $scopes = null;
+    /** What all paths of this document follow. It ends in `/v1`. */
+    public ?string $base_url = null;
+    /** The revision of the interface, as in the header `Api-Version`. */
+    public ?string $api_version = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'client_id' => ['text', true],
+        'name' => ['text', true],
+        'mode' => ['text', true],
+        'key_id' => ['text', true],
+        'scopes' => [['list', 'text'], true],
+        'base_url' => ['text', true],
+        'api_version' => ['text', true],
     ];
 }
 
@@ -1080,7 +2174,7 @@ final class NewApiKey extends Answer
     ];
 }
 
-/** A request for a key. Unknown members are ignored; null means absent. */
+/** A request for a key. Null means absent. */
 final class CreateApiKey extends Body
 {
     public function __construct(
@@ -1105,7 +2199,7 @@ final class CreateApiKey extends Body
     ];
 }
 
-/** How long the old key keeps working. Unknown members are ignored; null means absent. */
+/** How long the old key keeps working. Null means absent. */
 final class RotateApiKey extends Body
 {
     public function __construct(
@@ -1270,7 +2364,7 @@ final class WebhookEndpointList extends Answer
     ];
 }
 
-/** A request for an endpoint. `url` and `events` are required. Unknown members are ignored; null means absent. */
+/** A request for an endpoint. `url` and `events` are required. Null means absent. */
 final class CreateWebhookEndpoint extends Body
 {
     public function __construct(
@@ -1303,7 +2397,7 @@ final class CreateWebhookEndpoint extends Body
     ];
 }
 
-/** What to change. Unknown members are ignored; null means absent; an empty `description` removes it. */
+/** What to change. Null means absent; an empty `description` removes it. */
 final class UpdateWebhookEndpoint extends Body
 {
     public function __construct(
@@ -1330,7 +2424,7 @@ final class UpdateWebhookEndpoint extends Body
     ];
 }
 
-/** The new secret, and how long the old one signs too. Unknown members are ignored; null means absent. */
+/** The new secret, and how long the old one signs too. Null means absent. */
 final class RotateWebhookSecret extends Body
 {
     public function __construct(
@@ -1362,7 +2456,7 @@ final class WebhookTest extends Answer
     ];
 }
 
-/** What to send again. Unknown members are ignored; null means absent. */
+/** What to send again. Null means absent. */
 final class Replay extends Body
 {
     public function __construct(
@@ -1409,10 +2503,7 @@ final class Replayed extends Answer
     ];
 }
 
-/**
- * Which endpoint to send to; without it, all that are told about the kind. Unknown members are ignored; null
- * means absent.
- */
+/** Which endpoint to send to; without it, all that are told about the kind. Null means absent. */
 final class Redeliver extends Body
 {
     public function __construct(
@@ -1588,7 +2679,7 @@ final class SandboxPrompt extends Answer
     ];
 }
 
-/** The customer's decision. Unknown members are ignored. */
+/** The customer's decision. */
 final class DecideSandboxPrompt extends Body
 {
     public function __construct(
@@ -1627,17 +2718,20 @@ final class SandboxStoryList extends Answer
     ];
 }
 
-/** What happens to a payment or payout whose phone ends in certain digits. */
+/**
+ * What happens to a payment, payout or refund whose phone ends in certain digits; of a refund, it is the phone
+ * that paid.
+ */
 final class SandboxStory extends Answer
 {
-    /** Whether it is played for payments or for payouts. */
+    /** Whether it is played for payments, for payouts or for refunds. */
     public ?string $subject = null;
-    /** What the story is called; once among those of payments, once among those of payouts. */
+    /** What the story is called; once among those of each `subject`. */
     public ?string $name = null;
     /** The last four digits of the phone; null for every phone that no other story has. */
     public ?string $ends_in = null;
     public ?string $description = null;
-    /** The status in which the story leaves the payment or payout. */
+    /** The status in which the story leaves the payment, payout or refund. */
     public ?string $status = null;
     /** The `failure_reason` in which it ends; null where there is none. */
     public ?string $failure_reason = null;
@@ -1687,6 +2781,13 @@ final class Problem extends Answer
     public ?string $payment_id = null;
     /** Only with `idempotency_key_reused`: the payout that the key belongs to. */
     public ?string $payout_id = null;
+    /**
+     * Only with `idempotency_key_reused`: the refund that the key belongs to; and with `refund_in_progress`: the one
+     * that is open.
+     */
+    public ?string $refund_id = null;
+    /** Only with `refund_exceeds_payment` and `payment_not_refundable`: what is left to give back of the payment. */
+    public ?string $refundable = null;
 
     /** How every member is read and written; and whether it is always there. */
     public const MEMBERS = [
@@ -1699,6 +2800,8 @@ final class Problem extends Answer
         'errors' => [['list', ['one', FieldError::class]], false],
         'payment_id' => ['text', false],
         'payout_id' => ['text', false],
+        'refund_id' => ['text', false],
+        'refundable' => ['text', false],
     ];
 }
 
@@ -1734,6 +2837,9 @@ final class ErrorCode
     public const CLIENT_SUSPENDED = 'client_suspended';
     public const PAYMENT_NOT_FOUND = 'payment_not_found';
     public const PAYOUT_NOT_FOUND = 'payout_not_found';
+    public const REFUND_NOT_FOUND = 'refund_not_found';
+    public const CHECKOUT_NOT_FOUND = 'checkout_not_found';
+    public const LINK_NOT_FOUND = 'link_not_found';
     public const EVENT_NOT_FOUND = 'event_not_found';
     public const WEBHOOK_ENDPOINT_NOT_FOUND = 'webhook_endpoint_not_found';
     public const WEBHOOK_ENDPOINT_DISABLED = 'webhook_endpoint_disabled';
@@ -1742,6 +2848,13 @@ final class ErrorCode
     public const NOT_FOUND = 'not_found';
     public const METHOD_NOT_ALLOWED = 'method_not_allowed';
     public const PAYOUT_NOT_CANCELLABLE = 'payout_not_cancellable';
+    public const REFUND_NOT_CANCELLABLE = 'refund_not_cancellable';
+    public const REFUND_IN_PROGRESS = 'refund_in_progress';
+    public const CHECKOUT_LIVE = 'checkout_live';
+    public const PAYMENT_NOT_REFUNDABLE = 'payment_not_refundable';
+    public const REFUND_EXCEEDS_PAYMENT = 'refund_exceeds_payment';
+    public const REFUND_NOT_POSSIBLE = 'refund_not_possible';
+    public const PAGES_NOT_AVAILABLE = 'pages_not_available';
     public const CURSOR_AHEAD = 'cursor_ahead';
     public const REQUEST_TIMEOUT = 'request_timeout';
     public const BODY_TOO_LARGE = 'body_too_large';
@@ -1780,4 +2893,5 @@ final class FieldErrorCode
     public const SCOPE_NOT_GRANTED = 'scope_not_granted';
     public const URL_NOT_ALLOWED = 'url_not_allowed';
     public const UNKNOWN_EVENT = 'unknown_event';
+    public const UNKNOWN_MEMBER = 'unknown_member';
 }

@@ -29,12 +29,12 @@ final class Webhook
     }
 
     /**
-     * Returns the event of a delivery if one of the secrets signed it within five minutes of now. The body is the bytes as they
-     * came, before anything parsed them. Signatures are looked at before the age, so that a stranger learns nothing about the clock.
+     * Returns the event of a delivery if one of the secrets signed it within five minutes of now, which is this machine's
+     * clock if it is not given. The body is the bytes as they came, before anything parsed them. Signatures are looked at before the age, so that a stranger learns nothing about the clock.
      *
      * @param string|string[] $secrets
      */
-    public static function verify(#[\SensitiveParameter] string|array $secrets, Request $request, float $now): Event
+    public static function verify(#[\SensitiveParameter] string|array $secrets, Request $request, ?float $now = null): Event
     {
         $all = (array) $secrets;
         if (!$all) {
@@ -57,7 +57,7 @@ final class Webhook
         if (!$good) {
             throw new BadSignature();
         }
-        $skew = (int) $stamp - $now;
+        $skew = (int) $stamp - ($now ?? microtime(true));
         if ($skew < -self::TOLERANCE) {
             throw new TooOld((int) $skew);
         }

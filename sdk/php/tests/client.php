@@ -67,6 +67,31 @@ test('refused if absent', function (): void {
     }
 });
 
+test('a checkout is made again with the same bytes, and never looked up', function (): void {
+    $checkout = static fn (string $state, string $key = UUID): string => json_encode(['id' => 'c-1', 'url' => 'https://pay.example.com/p/X', 'state' => $state,
+        'idempotency_key' => $key, 'created_at' => '2026-11-15T05:51:53.123456Z', 'return_secret' => 'r-1']);
+    $order = new Till\CreateCheckout(Money::minor('5000', 'XAF'), strtoupper(UUID), reference: 'order-7');
+    $s = new Script('', problem(500, 'internal_error'), says(201, $checkout('open')));
+    $made = client($s)->checkouts->create($order);
+    $bodies = array_column($s->asked(), 'body');
+    same(['c-1', 'https://pay.example.com/p/X', 'r-1', 3, 1], [$made->id, $made->url, $made->return_secret, count($bodies), count(array_unique($bodies))]);
+    foreach ([['', problem(422, 'validation_failed')], [says(200, '{"ok":true}')], [says(201, $checkout('open', 'another'))]] as $answers) {
+        $s = new Script(...$answers);
+        same($order->idempotency_key, throws(Unclear::class, fn () => client($s)->checkouts->create($order))->idempotency_key);
+        same(count($answers), count($s->asked()));
+    }
+    throws(Till\NoIdempotencyKey::class, fn () => client($s)->checkouts->create(new Till\CreateCheckout(Money::minor('5000', 'XAF'), '')));
+
+    $s = new Script(says(200, $checkout('paid')), says(200, $checkout('paid')), says(200, $checkout('cancelled')), says(200, '{"items":[' . $checkout('paid') . '],"total":1,"limit":50,"offset":0}'));
+    $c = client($s);
+    same(['paid', 'paid', 'cancelled'], [$c->checkouts->get('c-1')->state, $c->checkouts->get('c-1', 30)->state, $c->checkouts->cancel('c-1')->state]);
+    $filter = ['state' => 'paid', 'reference' => 'order-7', 'from_date' => new DateTimeImmutable('2026-11-01T00:00:00Z'), 'to_date' => '2026-12-01T00:00:00Z', 'order' => 'asc'];
+    same(1, $c->checkouts->page(...$filter, limit: 9)->total);
+    same(['c-1'], array_map(fn ($one) => $one->id, iterator_to_array($c->checkouts->all(...$filter), false)));
+    $query = 'state=paid&reference=order-7&from_date=2026-11-01T00%3A00%3A00.000000Z&to_date=2026-12-01T00%3A00%3A00Z&order=asc&limit=';
+    same(['/v1/checkouts/c-1', '/v1/checkouts/c-1?wait=30', '/v1/checkouts/c-1/cancel', "/v1/checkouts?{$query}9", "/v1/checkouts?{$query}200&offset=0"], array_column($s->asked(), 'path'));
+});
+
 test('what cannot be repeated is not, unless not one byte was written', function (): void {
     foreach (['', says(502, '<html>'), problem(503, 'service_unavailable', 'Retry-After: 1')] as $answer) {
         $s = new Script($answer);
@@ -236,4 +261,21 @@ test('an export that is cut is not taken for the whole', function (): void {
         $class === null ? $export() : throws($class, $export, $name);
         same([$lines, 1], [$got, count($s->asked())], $name);
     }
+});
+
+test('money in logs and in JSON', function (): void {
+    same(['50.00 KES', '5000 minor units of QQQ'], ['' . Money::minor(5000, 'KES'), '' . Money::minor(5000, 'QQQ')]);
+    same('{"amount":{"value":"5000","currency":"KES"}}', json_encode(['amount' => Money::minor(5000, 'KES')]));
+});
+
+test('a delivery is verified by this machine\'s clock', function (): void {
+    $body = '{"id":"e-1","type":"payment.success"}';
+    $at = static function (int $time) use ($body): Till\Request {
+        $secret = base64_decode(substr(SECRET, 6));
+
+        return new Till\Request('POST', ['webhook-id' => 'm-1', 'webhook-timestamp' => (string) $time,
+            'webhook-signature' => 'v1,' . base64_encode(hash_hmac('sha256', "m-1.$time.$body", $secret, true))], $body);
+    };
+    same('e-1', Till\Webhook::verify(SECRET, $at(time()))->id);
+    throws(Till\TooOld::class, static fn () => Till\Webhook::verify(SECRET, $at(time() - 3600)));
 });

@@ -54,7 +54,7 @@ if (stream_resolve_include_path('Illuminate/autoload.php') === false) {
         $config('view', ['paths' => [], 'compiled' => "$folder/storage/framework/views"]);
         $config('logging', ['default' => 'single', 'channels' => ['single' => ['driver' => 'single', 'path' => "$folder/storage/logs/laravel.log"]]]);
         $config('filesystems', ['default' => 'local', 'disks' => ['local' => ['driver' => 'local', 'root' => "$folder/storage"]]]);
-        $config('till', ['base_url' => $url, 'api_key' => KEY, 'expect' => 'test', 'webhook_secret' => 'whsec_CAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAg=, ' . SECRET, 'connection' => null, 'on_change' => ShopFunction::class]);
+        $config('till', ['base_url' => $url, 'api_key' => KEY, 'expect' => 'test', 'webhook_secret' => 'whsec_CAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAg=, ' . SECRET, 'connection' => null, 'on_change' => ShopFunction::class, 'foreign' => true]);
         $app = new Illuminate\Foundation\Application($folder);
         $app->singleton(Illuminate\Contracts\Http\Kernel::class, Illuminate\Foundation\Http\Kernel::class);
         $app->singleton(Illuminate\Contracts\Console\Kernel::class, Illuminate\Foundation\Console\Kernel::class);

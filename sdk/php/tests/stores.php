@@ -368,3 +368,16 @@ test('the schema is that of all SDKs', static function (): void {
         same(file_get_contents(__DIR__ . "/../../schema/$name.sql"), file_get_contents(__DIR__ . "/../src/schema/$name.sql"), $name);
     }
 });
+
+test('tables of the first release get their column', function (): void {
+    $pdo = new PDO('sqlite::memory:');
+    $s = new Till\Store\PdoStore($pdo);
+    $s->install();
+    $pdo->exec('ALTER TABLE till_outbox DROP COLUMN details');
+    $pdo->exec("INSERT INTO till_outbox VALUES ('k-1', 'payment', 'o-1', 1, '{}', 'refused', 1, 0, 0, 0, NULL, '', 'validation_failed', 1)");
+    $s->install();
+    $s->install();
+    same(['validation_failed', ''], [$s->newest('payment', 'o-1')->problem, $s->newest('payment', 'o-1')->details]);
+    same(true, $s->settle(new Till\Settlement('k-1', details: '{"detail": "« Airtel » 😀"}')));
+    same('{"detail": "« Airtel » 😀"}', $s->newest('payment', 'o-1')->details);
+});

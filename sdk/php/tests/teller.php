@@ -105,6 +105,17 @@ test('collect, send, wait', function (): void {
     same(['o-1', ['cart' => 88]], [array_values($w->payments())[0]['reference'], array_values($w->payments())[0]['metadata']]);
 });
 
+test('an order may be a number', function (): void {
+    $w = new World();
+    $w->collect(order: 1042);
+    same('taken', $w->teller->send(1042)->state);
+    $w->payments(array_map(static fn (array $p) => ['status' => 'success'] + $p, $w->payments()));
+    same('success', $w->teller->wait(1042, 1)->status);
+    same(['1042', '1042'], [$w->changes[0]->order, array_values($w->payments())[0]['reference']]);
+    $w->store->update(fn (FileTx $tx) => $w->teller->refund(1042));
+    same('1042', $w->store->newest('refund', '1042')->order);
+});
+
 test('a double click is one payment', function (): void {
     $w = new World();
     $w->collect();
@@ -128,8 +139,16 @@ test('wishes that the service would refuse are not written', function (): void {
     throws(Till\NoAttempt::class, fn () => $w->teller->send('o-1'));
 });
 
+test('a payment that this store did not make is no news, unless it is asked for', function (): void {
+    foreach ([false, true] as $foreign) {
+        $w = new World(foreign: $foreign);
+        same(204, $w->deliver('e-1', 'payment.success', ['id' => 'p-1', 'status' => 'success', 'idempotency_key' => 'k'])->status);
+        same((int) $foreign, count($w->changes));
+    }
+});
+
 test('webhook answers', function (): void {
-    $w = new World();
+    $w = new World(foreign: true);
     $p = ['id' => 'p-1', 'status' => 'success', 'idempotency_key' => 'k', 'reference' => 'other shop'];
     foreach ([
         'good' => [fn () => $w->deliver('e-1', 'payment.success', $p), 204, ''],
@@ -168,7 +187,7 @@ test('other events and progress', function (): void {
         $others[] = $e->type;
     }, onProgress: function (Change $c) use (&$progress): void {
         $progress[] = $c->kind;
-    });
+    }, foreign: true);
     $p = ['id' => 'p-1', 'status' => 'processing', 'idempotency_key' => 'k'];
     foreach ([['e-1', 'payment.pending'], ['e-1', 'payment.pending'], ['e-2', 'payment.processing'], ['e-9', 'payment.pending'], ['e-3', 'payment.updated'],
         ['e-3', 'payment.updated'], ['e-4', 'payment.updated'], ['e-5', 'moon.rises'], ['e-6', 'payment.blessed'], ['e-6', 'payment.blessed']] as [$id, $kind]) {
@@ -210,13 +229,10 @@ test('a payment that the service does not know any more is lost', function (): v
 /** A store in which news comes between a read that finds nothing and the lapse of its wish. */
 final class HastyPdo extends Till\Store\PdoStore
 {
-    public function settle(Till\Settlement $s): bool
+    public function apply(string $subject, string $kind, string $key, callable $fn): void
     {
-        if ($s->state === Row::LAPSED) {
-            parent::settle(new Till\Settlement($s->key, state: Row::TAKEN, remote_id: 'p-1'));
-        }
-
-        return parent::settle($s);
+        $this->settle(new Till\Settlement($key, state: Row::TAKEN, remote_id: 'p-1'));
+        parent::apply($subject, $kind, $key, $fn);
     }
 }
 
@@ -226,7 +242,7 @@ test('a wish is not said to have lapsed if news came meanwhile', function (): vo
     $store = new HastyPdo($pdo);
     $store->install();
     $now = microtime(true);
-    $teller = new Teller(client($s), $store, static fn () => null, paymentUntil: 1.0, lookAfter: 0.0, clock: function () use (&$now): float {
+    $teller = new Teller(client($s), $store, static fn (Change $c) => throw new LogicException("it was told $c->kind"), paymentUntil: 1.0, lookAfter: 0.0, clock: function () use (&$now): float {
         return $now;
     });
     $teller->collect(order: 'o-1', method: 'mtn_momo', country: 'CG', amount: Money::minor('5000', 'XAF'), phone: PHONE);

@@ -45,6 +45,22 @@ test('webhook vectors', function (): void {
     }
 });
 
+test('return vectors', function (): void {
+    $cases = vectors('return.json')->cases;
+    same(true, count($cases) >= 40);
+    $verify = static function (object $c, array $query): string {
+        try {
+            return Till\Returned::verify($c->secret, $c->checkout, $query, (float) (string) $c->now);
+        } catch (Till\ReturnError $e) {
+            return $e->word;
+        }
+    };
+    foreach ($cases as $c) {
+        same($c->expect, $verify($c, (array) $c->query), $c->name);
+    }
+    same('unsigned', $verify($cases[0], ['till_state' => ['paid']] + (array) $cases[0]->query)); // as ?till_state[]=paid is read
+});
+
 test('outcome vectors', function (): void {
     $calls = ['create' => Operations::CREATE_PAYMENT, 'read' => Operations::GET_PAYMENT, 'change' => Operations::CANCEL_PAYOUT];
     foreach (vectors('outcome.json')->cases as $c) {

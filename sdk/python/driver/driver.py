@@ -83,6 +83,7 @@ class Driver:
         self.open_shop = shop
         self.armed = ""  # the point at which to die
         self.fails = 0  # how often the function is still to fail
+        self.booked = set()  # refunds, by order and amount, as one should not
         self.server = None
 
     def crash(self, point):
@@ -100,6 +101,7 @@ class Driver:
         self.mutant, self.state = c.get("mutant") or "", c["state"]
         if self.mutant and self.mutant not in mutants.MUTANTS:
             raise ValueError("there is no mutant " + self.mutant)
+        self.gives_back = bool(options.get("give_back"))  # the function gives back what was paid twice
         folder = os.path.join(self.state, "forgotten-%d" % os.getpid()) if self.mutant == "key_not_stored" else self.state
         self.shop = self.open_shop(folder)
 
@@ -126,6 +128,8 @@ class Driver:
             look_after=seconds("look_after", 60),
             open_after=seconds("open_after", 120),
             clock=lambda: time.time() + seconds("clock", 0),
+            foreign=bool(options.get("foreign")) or self.mutant == "foreign_handed_over",
+            from_start=not options.get("from_end") or self.mutant == "history_shipped",
         )
         self.shop.store.install()
 
@@ -148,25 +152,53 @@ class Driver:
 
     do_collect = do_payout = write
 
+    def do_refund(self, c):
+        """Writes a wish to give a payment back; without a value, all that is left."""
+        amount = till.Money.minor(c["value"], c["currency"]) if c.get("value") else None
+        self.shop.update(lambda tx: self.teller.refund(tx, order=c["order"], amount=amount, reason=c.get("reason", "")))
+        self.crash("after_write")
+
     def on_change(self, c, tx):
         """The shop's one function."""
-        if not c.order:
-            return  # another shop's payment
+        order = c.order or "foreign " + c.reference
         self.fails -= 1
         if self.fails >= 0:
             raise RuntimeError("the shop's function fails")
         what = c.kind.replace(".", " ")
         if c.paid:
             what = "give back" if c.already_paid else "paid"
-        for yes, word in ((c.failed, "failed"), (c.taken_back, "taken back"), (c.paid_out, "paid out"), (c.payout_failed, "payout failed")):
+        for yes, word in ((c.failed, "failed"), (c.taken_back, "taken back"), (c.paid_out, "paid out"), (c.payout_failed, "payout failed"), (c.refund_failed, "refund failed")):
             what = word if yes else what
+        if c.refunded:
+            what = "refunded %s left %s" % (c.refund.amount.value, c.left.value if c.left else "?")
+        if c.refused or c.lapsed or c.lost:
+            what = " ".join([c.kind.partition(".")[2]] + [f.pointer for f in c.errors])
+        if c.lapsed and self.mutant == "lapse_forgotten":
+            return
+        if c.refunded and self.misbooked(c):
+            return
         self.crash("in_function")
+        if self.gives_back and c.already_paid:
+            self.teller.refund(tx, order=c.order, payment=c.payment.id, reason="duplicate")
         if self.mutant == "function_outside":
-            mutants.act_outside(self.state, c.order, what)
+            mutants.act_outside(self.state, order, what)
         else:
-            self.shop.act(tx, c.order, what)
+            self.shop.act(tx, order, what)
+
+    def misbooked(self, c):
+        """Tells whether a mistake keeps the shop from booking a refund."""
+        if self.mutant == "refund_booked_on_202":
+            return True
+        booked = (c.order, c.refund.amount.value) in self.booked
+        self.booked.add((c.order, c.refund.amount.value))
+        return booked and self.mutant == "refund_booked_by_amount"
 
     def do_send(self, c):
+        if c.get("kind") == "refund":
+            p = self.teller.send_refund(c["order"])
+            if self.mutant == "refund_booked_on_202" and p.refund is not None:
+                self.shop.update(lambda tx: self.shop.act(tx, c["order"], "refunded " + p.refund.amount.value))
+            return sent(p)
         return sent(self.teller.send_payout(c["order"]) if c.get("kind") == "payout" else self.teller.send(c["order"]))
 
     def do_resend(self, c):
@@ -179,7 +211,7 @@ class Driver:
         self.teller.abandon(c["order"])
 
     def do_wait(self, c):
-        wait = self.teller.wait_payout if c.get("kind") == "payout" else self.teller.wait
+        wait = {"payout": self.teller.wait_payout, "refund": self.teller.wait_refund}.get(c.get("kind"), self.teller.wait)
         return {"status": wait(c["order"], float(c.get("seconds", 0))).status}
 
     def do_sweep(self, c):
@@ -202,6 +234,19 @@ class Driver:
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(one, range(c["n"])))
+
+    def do_give_back(self, c):
+        """Writes and sends refunds of every second order: all of it, or a part. One that was written before is not written again."""
+
+        def one(n):
+            order = "b-%d" % n
+            if n % 2 == 0:
+                if self.shop.store.newest("refund", order) is None:
+                    self.do_refund(dict(c, order=order, value="" if n % 4 == 0 else c["value"]))
+                self.teller.send_refund(order)
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(one, range(c["from"], c["from"] + c["n"])))
 
     def do_run(self, c):
         threading.Thread(target=self.teller.run, daemon=True).start()
@@ -284,7 +329,7 @@ def sent(p):
 
 
 WORDS = (
-    (till.AttemptOpen, "attempt_open"), (till.AlreadyPaid, "already_paid"), (till.InvalidWish, "invalid"), (till.MoneyError, "invalid"),
+    (till.AttemptOpen, "attempt_open"), (till.AlreadyPaid, "already_paid"), (till.NotPaid, "not_paid"), (till.InvalidWish, "invalid"), (till.MoneyError, "invalid"),
     (till.StillOpen, "still_open"), (till.MayArrive, "may_have_arrived"), (till.WrongMode, "wrong_mode"), (till.Refused, "refused"),
     (till.Unavailable, "unavailable"), (till.Unclear, "unclear"),
 )  # fmt: skip
@@ -303,7 +348,7 @@ def told(error, result):
         result["error"] = "other"
     for e in causes:
         if isinstance(e, till.CallError):
-            result.update(code=e.code, status=e.status, retry_after=int(e.retry_after), tries=e.tries)
+            result.update(code=e.code, status=e.status, retry_after=int(e.retry_after), tries=e.tries, detail=e.detail, pointers=[f.pointer for f in e.errors])
             break
         if isinstance(e, till.InvalidWish):
             result["member"] = e.member

@@ -20,6 +20,8 @@ from till import transport  # noqa: E402
 MUTANTS = (
     "new_key_per_try", "key_not_stored", "body_anew", "no_age_check", "signature_over_parsed", "duplicates_by_event_id", "rank_ignored",
     "conflict_retried", "retry_after_ignored", "float_amount", "offset_paging", "unknown_status_final", "function_outside",
+    "lapse_forgotten", "foreign_handed_over", "history_shipped",
+    "refund_new_key_per_try", "refund_booked_by_amount", "refund_booked_on_202",
 )  # fmt: skip
 
 KEY_FORM = re.compile(rb'"idempotency_key":"[^"]*"')
@@ -49,9 +51,10 @@ class Transport(transport.Transport):
         self.crash, self.mutant = crash, mutant
 
     def send(self, method, url, headers, body, deadline, fresh):
-        create = method == "POST" and url.endswith(("/payments", "/payouts"))
+        create = method == "POST" and url.endswith(("/payments", "/payouts", "/refunds"))
+        new_key = create and (self.mutant == "new_key_per_try" or self.mutant == "refund_new_key_per_try" and url.endswith("/refunds"))
         meant = body
-        if create and self.mutant == "new_key_per_try":
+        if new_key:
             body = KEY_FORM.sub(b'"idempotency_key":"%s"' % str(uuid.uuid4()).encode(), body)
         elif create and self.mutant == "body_anew":
             body = body[:-1] + b',"description":"at %d"}' % time.time_ns()
@@ -67,7 +70,7 @@ class Transport(transport.Transport):
             del response.headers["Retry-After"]
         if self.mutant == "unknown_status_final":
             return Rewritten(response, STATUS_FORM.sub(lambda m: m[0] if m[1] in KNOWN else b'"status":"failed","method"', whole(response)))
-        if self.mutant == "new_key_per_try" and create:
+        if new_key:
             return Rewritten(response, KEY_FORM.sub(KEY_FORM.search(meant)[0], whole(response)))
         return response
 

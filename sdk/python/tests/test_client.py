@@ -79,6 +79,39 @@ class TestCalls(unittest.TestCase):
                     self.assertRaises(want, c.payments.create, wish())
                 self.assertIn("idempotency_key=" + UUID, s.asked[2])
 
+    def test_checkouts(self):
+        """One is made again with the same bytes, and never looked up: no list finds it by its key."""
+
+        def checkout(state, key=UUID):
+            made = {"id": "c-1", "url": "https://pay.example.com/p/X", "state": state, "idempotency_key": key}
+            return json.dumps(dict(made, created_at="2026-11-15T05:51:53.123456Z", return_secret="r-1"))
+
+        order = till.CreateCheckout(till.Money.minor("5000", "XAF"), UUID.upper(), reference="order-7")
+        s = Script(self, hang_up, problem(500, "internal_error"), says(201, checkout("open")))
+        made = s.client()[0].checkouts.create(order)
+        self.assertEqual((made.id, made.url, made.return_secret), ("c-1", "https://pay.example.com/p/X", "r-1"))
+        self.assertEqual((len(s.bodies), len(set(s.bodies))), (3, 1))
+        self.assertNotIn("r-1", repr(made))
+        for answers in ([hang_up, problem(422, "validation_failed")], [says(200, '{"ok":true}')], [says(201, checkout("open", "another"))]):
+            s = Script(self, *answers)
+            c, _ = s.client()
+            with self.assertRaises(till.Unclear) as caught:
+                c.checkouts.create(order)
+            self.assertEqual((caught.exception.idempotency_key, len(s.asked)), (UUID.upper(), len(answers)))
+        self.assertRaises(till.NoIdempotencyKey, c.checkouts.create, amount=till.Money.minor("5000", "XAF"), idempotency_key="")
+
+        page = says(200, '{"items":[%s],"total":1,"limit":50,"offset":0}' % checkout("paid"))
+        s = Script(self, says(200, checkout("paid")), says(200, checkout("paid")), says(200, checkout("cancelled")), page)
+        c, _ = s.client()
+        self.assertEqual([c.checkouts.get("c-1").state, c.checkouts.get("c-1", 30).state, c.checkouts.cancel("c-1").state], ["paid", "paid", "cancelled"])
+        narrowed = {"state": "paid", "reference": "order-7", "from_date": "2026-11-01T00:00:00Z", "to_date": "2026-12-01T00:00:00Z", "order": "asc"}
+        self.assertEqual(c.checkouts.page(limit=9, **narrowed).total, 1)
+        self.assertEqual([one.id for one in c.checkouts.all(**narrowed)], ["c-1"])
+        asked = [urlsplit(a.split()[1]) for a in s.asked]
+        self.assertEqual([u.path for u in asked], ["/v1/checkouts/c-1", "/v1/checkouts/c-1", "/v1/checkouts/c-1/cancel", "/v1/checkouts", "/v1/checkouts"])
+        want = {name: [value] for name, value in narrowed.items()}
+        self.assertEqual([parse_qs(u.query) for u in asked][1:], [{"wait": ["30"]}, {}, dict(want, limit=["9"]), dict(want, limit=["200"], offset=["0"])])
+
     def test_never_repeated(self):
         """Unless not one byte was written."""
         for answer in (hang_up, says(502, "<html>"), problem(503, "service_unavailable", Retry_After="1")):

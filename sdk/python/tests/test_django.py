@@ -169,7 +169,7 @@ class DjangoShopTest(Clean, unittest.TestCase):
             if self.fails:
                 raise self.fails
 
-        made["teller"] = self.teller = till.Teller(till.Till(self.service.url, "till_test_a_b"), DjangoStore(), on_change)
+        made["teller"] = self.teller = till.Teller(till.Till(self.service.url, "till_test_a_b"), DjangoStore(), on_change, foreign=True)
         self.http = Client(enforce_csrf_checks=True, raise_request_exception=False)
 
     def post(self, id="e-1", path="/till", body=None, headers=None, status="success"):

@@ -41,7 +41,7 @@ class FlaskTest(unittest.TestCase):
             if self.fails:
                 raise self.fails
 
-        teller = till.Teller(till.Till("http://127.0.0.1:1", "till_test_a_b"), store, on_change)
+        teller = till.Teller(till.Till("http://127.0.0.1:1", "till_test_a_b"), store, on_change, foreign=True)
         app = flask.Flask("shop")
         app.add_url_rule("/till", view_func=till_webhook(teller, [SECRET]), methods=["POST"])
 

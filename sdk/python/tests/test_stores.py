@@ -93,6 +93,20 @@ class SqliteTest(DbSuite, unittest.TestCase):
             setattr(conn, name, value)
         return conn
 
+    def test_tables_of_the_first_release(self):
+        """They get their column; what is in them stays."""
+        conn = self.connect()
+        self.addCleanup(conn.close)
+        conn.execute("ALTER TABLE till_outbox DROP COLUMN details")
+        conn.execute("INSERT INTO till_outbox VALUES ('k-1', 'payment', 'o-1', 1, X'7b7d', 'refused', 1, 0, 0, 0, NULL, '', 'validation_failed', 1)")
+        conn.commit()
+        self.s.install()
+        self.s.install()
+        row = self.s.newest("payment", "o-1")
+        self.assertEqual((row.problem, row.details), ("validation_failed", ""))
+        self.assertTrue(self.s.settle(till.Settlement("k-1", details='{"detail": "« Airtel » 😀"}')))
+        self.assertEqual(self.s.newest("payment", "o-1").details, '{"detail": "« Airtel » 😀"}')
+
     def test_the_order_and_the_wish_are_one_commit(self):
         """As the examples have it: the shop's own connection, with its own way of transactions."""
         conn = self.connect()

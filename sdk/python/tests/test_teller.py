@@ -57,6 +57,17 @@ class World(unittest.TestCase):
         self.assertRaises(till.AlreadyPaid, self.collect)
         self.assertEqual((self.service.payment()["reference"], self.service.payment()["metadata"]), ("o-1", {"cart": 88}))
 
+    def test_an_order_may_be_a_number(self):
+        self.world()
+        self.collect(order=1042)
+        self.assertEqual(self.teller.send(1042).state, "taken")
+        self.service.set(status="success")
+        self.assertEqual(self.teller.wait("1042", 1).status, "success")
+        self.assertEqual((self.changes[0].order, self.service.payment()["reference"]), ("1042", "1042"))
+        with self.store.transaction() as tx:
+            self.teller.refund(tx, order=1042)
+        self.assertEqual(self.store.newest("refund", "1042").order, "1042")
+
     def test_double_click(self):
         self.world()
         self.collect()
@@ -74,7 +85,8 @@ class World(unittest.TestCase):
         for member, change in (
             ("order", {"order": ""}),
             ("order", {"order": "é" * 65}),
-            ("order", {"order": 7}),
+            ("order", {"order": 7.5}),
+            ("order", {"order": True}),
             ("method", {"method": ""}),
             ("amount", {"amount": till.Money.minor("50.00", "KES")}),
             ("amount", {"amount": till.Money.minor("0", "KES")}),
@@ -91,9 +103,16 @@ class World(unittest.TestCase):
         self.assertRaises(TypeError, self.collect, amount=5000.0)
         self.assertRaises(till.NoAttempt, self.teller.send, "o-1")
 
+    def test_foreign(self):
+        """A payment that this store did not make is no news, unless it is asked for."""
+        for foreign in (False, True):
+            self.world(foreign=foreign)
+            self.assertEqual(self.deliver("e-1", "payment.success", {"id": "p-1", "status": "success", "idempotency_key": "k"}).status, 204)
+            self.assertEqual(len(self.changes), int(foreign))
+
     def test_webhook_answers(self):
         """A request that is not what it should be gets one word."""
-        self.world()
+        self.world(foreign=True)
         p = {"id": "p-1", "status": "success", "idempotency_key": "k", "reference": "other shop"}
         for name, change, options, want in (
             ("good", None, {}, (204, "")),
@@ -128,7 +147,7 @@ class World(unittest.TestCase):
     def test_other_and_progress(self):
         """Other kinds go to on_other once each, progress to on_progress once each."""
         others, progress = [], []
-        self.world(on_other=lambda e, tx: others.append(e.type), on_progress=lambda c, tx: progress.append(c.kind))
+        self.world(on_other=lambda e, tx: others.append(e.type), on_progress=lambda c, tx: progress.append(c.kind), foreign=True)
         p = {"id": "p-1", "status": "processing", "idempotency_key": "k"}
         for id, kind in (
             ("e-1", "payment.pending"), ("e-1", "payment.pending"), ("e-2", "payment.processing"), ("e-9", "payment.pending"), ("e-3", "payment.updated"),
@@ -182,17 +201,17 @@ class World(unittest.TestCase):
         self.teller.client = s.client()[0]
         self.collect()
         self.store.count(self.store.newest("payment", "o-1"), int(now[0] * 1000) + 1, 0)
-        settle = self.store.settle
+        apply = self.store.apply
 
-        def hasty(x):
-            if x.state == LAPSED:
-                settle(Settlement(x.key, state=TAKEN, remote_id="p-1"))
-            return settle(x)
+        def hasty(subject, kind, key, fn):
+            self.store.settle(Settlement(key, state=TAKEN, remote_id="p-1"))
+            apply(subject, kind, key, fn)
 
-        self.store.settle = hasty
+        self.store.apply = hasty
         now[0] += 60
         self.assertEqual(self.teller.send("o-1").state, "unclear")
-        self.store.settle = settle
+        self.assertEqual(self.changes, [])
+        self.store.apply = apply
 
     def test_a_payout_that_may_have_been_sent(self):
         """It is not over because the service does not know it: the service may have been restored from a backup since."""

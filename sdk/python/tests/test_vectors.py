@@ -36,6 +36,21 @@ class TestVectors(unittest.TestCase):
                     got = "bad_secret"
                 self.assertEqual(got, c["expect"], c["name"])
 
+    def test_return(self):
+        cases = vectors("return.json")["cases"]
+        self.assertGreaterEqual(len(cases), 40)
+        for c in cases:
+            for query in (c["query"], {name: [value] for name, value in c["query"].items()}):
+                try:
+                    got = till.verify_return(c["secret"], c["checkout"], query, c["now"])
+                except till.ReturnError as e:
+                    got = e.word
+                self.assertEqual(got, c["expect"], c["name"])
+        first = cases[0]
+        with self.assertRaises(till.ReturnError) as caught:
+            till.verify_return(first["secret"], first["checkout"], dict(first["query"], till_state=["paid", "paid"]), first["now"])
+        self.assertEqual(caught.exception.word, "unsigned")
+
     def test_outcome(self):
         calls = {"create": operations_gen.CREATE_PAYMENT, "read": operations_gen.GET_PAYMENT, "change": operations_gen.CANCEL_PAYOUT}
         words = {"done": "taken", "look": "refused_if_absent"}

@@ -36,13 +36,13 @@ from .error import (
     Unclear,
     WrongMode,
 )
-from .events import EventKind
 from .file_store import FileStore, FileTx
 from .inbox import Change
 from .money import BadAmount, BadCurrency, BadParts, Money, MoneyError, Negative, NotExact, OtherCurrency, TooManyDecimals
 from .operations_gen import API_VERSION, VERSION
-from .outbox import AlreadyPaid, AttemptOpen, MayArrive, NoAttempt, NotLost, NotStuck, OtherWrite, Progress
+from .outbox import AlreadyPaid, AttemptOpen, MayArrive, NoAttempt, NotLost, NotPaid, NotStuck, OtherWrite, Progress
 from .phone import Phone, PhoneError
+from .returned import ReturnError, verify_return
 from .store import Cursor, Decision, Row, Settlement, Store, Subject
 from .sweep import Attention, Report, StillOpen, SweepFailed
 from .teller import InvalidWish, Teller
@@ -69,7 +69,6 @@ __all__ = [
     "Cursor",
     "DbStore",
     "Decision",
-    "EventKind",
     "FileStore",
     "FileTx",
     "InvalidWish",
@@ -86,6 +85,7 @@ __all__ = [
     "NoProgress",
     "NotExact",
     "NotLost",
+    "NotPaid",
     "NotStuck",
     "OtherCurrency",
     "OtherWrite",
@@ -95,6 +95,7 @@ __all__ = [
     "Refused",
     "Reply",
     "Report",
+    "ReturnError",
     "Row",
     "Settlement",
     "StillOpen",
@@ -117,5 +118,6 @@ __all__ = [
     "WrongMode",
     "at",
     "verify",
+    "verify_return",
 ]
 __all__ += types_gen.__all__

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 from . import operations_gen as ops
 from .call import Caller, Request, decode
 from .types_gen import ApiKeyList, CreateApiKey, NewApiKey, RevokedApiKey, RotateApiKey
-from .wire import render
+from .wire import body_of, render
 
 
 class ApiKeys:
@@ -20,12 +20,12 @@ class ApiKeys:
         """Your keys."""
         return self._c.read(ApiKeyList, Request(ops.LIST_API_KEYS))
 
-    def create(self, key: CreateApiKey) -> NewApiKey:
+    def create(self, key: Optional[CreateApiKey] = None, **members: Any) -> NewApiKey:
         """Makes a key, which is in the answer this once.
 
         It is never repeated: without an answer, list the keys and revoke the one that you have not seen.
         """
-        return self._c.read(NewApiKey, Request(ops.CREATE_API_KEY, body=render(key.to_json())))
+        return self._c.read(NewApiKey, Request(ops.CREATE_API_KEY, body=render(body_of(CreateApiKey, key, members).to_json())))
 
     def rotate(self, id: str, how: RotateApiKey) -> NewApiKey:
         """Makes the successor of a key. It is never repeated, like create."""

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from . import transport as net
 from .error import DONE, LOOK, REFUSED, UNCLEAR, CallError, LookFirst, failure, judge
 from .operation import NEVER, Operation
-from .operations_gen import API_VERSION, VERSION
+from .operations_gen import API_VERSION, GET_ME, VERSION
 from .tried import Tried as Tried
 from .types_gen import Problem
 from .wire import Answer, parse
@@ -284,8 +284,9 @@ def _answers(op: Operation, value: Any) -> bool:
     """
     if not isinstance(value, dict):
         return False
-    if op.path.endswith("}"):
-        return isinstance(value.get("id"), str) and value["id"] != ""
+    if op.path.endswith("}") or op == GET_ME:
+        id = value.get("key_id" if op == GET_ME else "id")
+        return isinstance(id, str) and id != ""
     return isinstance(value.get("items"), list)
 
 

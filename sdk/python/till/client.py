@@ -8,16 +8,21 @@ import time
 import urllib.parse
 from typing import Any, Callable, Optional, Union
 
+from . import operations_gen as ops
 from .api_keys import ApiKeys
-from .call import Budget, Caller, Try
+from .call import Budget, Caller, Request, Try
+from .checkouts import Checkouts
 from .error import BadBaseURL, BadKey, Mistake, NoKey, WrongMode
 from .events import Events
+from .links import Links
 from .payment_methods import PaymentMethods
 from .payments import Payments
 from .payouts import Payouts
+from .refunds import Refunds
 from .sandbox import Sandbox
 from .transactions import Transactions
 from .transport import Transport, is_loopback
+from .types_gen import Me
 from .wallets import Wallets
 from .webhook_endpoints import WebhookEndpoints
 
@@ -69,6 +74,9 @@ class Till(Caller):
 
         self.payments = Payments(self)
         self.payouts = Payouts(self)
+        self.refunds = Refunds(self)
+        self.checkouts = Checkouts(self)
+        self.links = Links(self)
         self.events = Events(self)
         self.webhooks = WebhookEndpoints(self)
         self.payment_methods = PaymentMethods(self)
@@ -76,6 +84,10 @@ class Till(Caller):
         self.transactions = Transactions(self)
         self.api_keys = ApiKeys(self)
         self.sandbox = Sandbox(self)
+
+    def me(self) -> Me:
+        """Whose key this is, what it may do, and where the service is reached."""
+        return self.read(Me, Request(ops.GET_ME))
 
     def key(self) -> str:
         """Asks for the key, and refuses one that cannot be right."""

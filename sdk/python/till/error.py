@@ -29,6 +29,8 @@ class CallError(TillError):
         reason: str = "",
         payment_id: Optional[str] = None,
         payout_id: Optional[str] = None,
+        refund_id: Optional[str] = None,
+        refundable: Optional[str] = None,
     ) -> None:
         self.code = code  # of the service, as ErrorCode.VALIDATION_FAILED; "" if there was none
         self.status = status  # of HTTP; 0 if there was no answer
@@ -41,6 +43,8 @@ class CallError(TillError):
         self.reason = reason  # why there was no good answer: timeout, reset, cut, not_json, redirect, …
         self.payment_id = payment_id  # with idempotency_key_reused: whose key it is
         self.payout_id = payout_id
+        self.refund_id = refund_id  # likewise; with refund_in_progress the one that is open
+        self.refundable = refundable  # with refund_exceeds_payment: what is left to give back, in minor units
         super().__init__(str(self))
 
     def __str__(self) -> str:
@@ -158,6 +162,8 @@ def failure(verdict: str, t: Tried, key: str, tries: int) -> CallError:
         reason=t.reason,
         payment_id=p.payment_id if p else None,
         payout_id=p.payout_id if p else None,
+        refund_id=p.refund_id if p else None,
+        refundable=p.refundable if p else None,
     )
 
 

@@ -11,26 +11,6 @@ from .types_gen import Event, EventPage, Redeliver, Redelivered
 from .wire import render
 
 
-class EventKind:
-    """Kinds of events. The list is open."""
-
-    PAYMENT_PENDING = "payment.pending"
-    PAYMENT_PROCESSING = "payment.processing"
-    PAYMENT_SUCCESS = "payment.success"
-    PAYMENT_FAILED = "payment.failed"
-    PAYMENT_EXPIRED = "payment.expired"
-    PAYMENT_LATE_SUCCESS = "payment.late_success"
-    PAYMENT_REVERSED = "payment.reversed"
-    PAYMENT_UPDATED = "payment.updated"
-    PAYOUT_PENDING = "payout.pending"
-    PAYOUT_PROCESSING = "payout.processing"
-    PAYOUT_SUCCESS = "payout.success"
-    PAYOUT_FAILED = "payout.failed"
-    PAYOUT_CANCELLED = "payout.cancelled"
-    PAYOUT_LATE_SUCCESS = "payout.late_success"
-    WEBHOOK_ENDPOINT_DISABLED = "webhook_endpoint.disabled"
-
-
 class Events:
     """The calls about the event log."""
 

@@ -238,7 +238,7 @@ class FileStore:
         if r is None or not s.fits(r):
             return False
         changes: Dict[str, Any] = {name: getattr(s, name) for name in ("next_at", "send_until") if getattr(s, name)}
-        for name in ("state", "remote_id", "status", "problem"):
+        for name in ("state", "remote_id", "status", "problem", "details"):
             if getattr(s, name) is not None:
                 changes[name] = getattr(s, name)
         tx.rows.append(replace(r, **changes))

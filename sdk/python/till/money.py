@@ -146,15 +146,53 @@ class Money:
         a, b = self._both(other)
         return (a > b) - (a < b)
 
-    def times(self, factor: str) -> "Money":
+    def times(self, factor: Union[str, int, Decimal]) -> "Money":
         """Multiplies by a decimal, as "1.5". The result is exact, or an error."""
         units = self._units()
-        if not isinstance(_no_float(factor), str) or not is_decimal(factor) or len(factor) > _MAX_DIGITS:
+        if isinstance(_no_float(factor), Decimal):
+            factor = format(factor, "f")
+        elif isinstance(factor, int):
+            factor = str(factor)
+        if not isinstance(factor, str) or not is_decimal(factor) or len(factor) > _MAX_DIGITS:
             raise BadAmount('till: a factor is a decimal, as "1.5"')
         product = Fraction(factor) * units
         if product.denominator != 1:
             raise NotExact("till: the result is not whole minor units")
         return self._result(product.numerator)
+
+    def __add__(self, other: "Money") -> "Money":
+        return self.add(other) if isinstance(other, Money) else NotImplemented
+
+    def __radd__(self, other: int) -> "Money":
+        # sum() begins with 0.
+        return self if other == 0 and isinstance(other, int) else NotImplemented
+
+    def __sub__(self, other: "Money") -> "Money":
+        return self.subtract(other) if isinstance(other, Money) else NotImplemented
+
+    def __mul__(self, factor: Union[str, int, Decimal]) -> "Money":
+        return self.times(factor) if isinstance(factor, (str, int, float, Decimal)) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __lt__(self, other: "Money") -> bool:
+        return self.compare(other) < 0 if isinstance(other, Money) else NotImplemented
+
+    def __le__(self, other: "Money") -> bool:
+        return self.compare(other) <= 0 if isinstance(other, Money) else NotImplemented
+
+    def __gt__(self, other: "Money") -> bool:
+        return self.compare(other) > 0 if isinstance(other, Money) else NotImplemented
+
+    def __ge__(self, other: "Money") -> bool:
+        return self.compare(other) >= 0 if isinstance(other, Money) else NotImplemented
+
+    def __str__(self) -> str:
+        """The amount for logs, as "50.00 KES"; in minor units if the currency is not known. See format for people."""
+        try:
+            return self.to_major() + " " + self.currency
+        except MoneyError:
+            return "%s minor units of %s" % (self.value, self.currency)
 
     def split(self, parts: int) -> List["Money"]:
         """Divides into parts that add up; the first ones have what is left over."""

@@ -11,6 +11,21 @@ LIST_PAYMENTS = Operation("listPayments", "GET", "/payments", SAFE)
 GET_PAYMENT = Operation("getPayment", "GET", "/payments/{payment_id}", SAFE)
 LIST_PAYMENT_ATTEMPTS = Operation("listPaymentAttempts", "GET", "/payments/{payment_id}/attempts", SAFE)
 LIST_PAYMENT_EVENTS = Operation("listPaymentEvents", "GET", "/payments/{payment_id}/events", SAFE)
+LIST_PAYMENT_REFUNDS = Operation("listPaymentRefunds", "GET", "/payments/{payment_id}/refunds", SAFE)
+CREATE_REFUND = Operation("createRefund", "POST", "/refunds", KEY)
+LIST_REFUNDS = Operation("listRefunds", "GET", "/refunds", SAFE)
+GET_REFUND = Operation("getRefund", "GET", "/refunds/{refund_id}", SAFE)
+CANCEL_REFUND = Operation("cancelRefund", "POST", "/refunds/{refund_id}/cancel", SAFE)
+LIST_REFUND_ATTEMPTS = Operation("listRefundAttempts", "GET", "/refunds/{refund_id}/attempts", SAFE)
+LIST_REFUND_EVENTS = Operation("listRefundEvents", "GET", "/refunds/{refund_id}/events", SAFE)
+CREATE_CHECKOUT = Operation("createCheckout", "POST", "/checkouts", KEY)
+LIST_CHECKOUTS = Operation("listCheckouts", "GET", "/checkouts", SAFE)
+GET_CHECKOUT = Operation("getCheckout", "GET", "/checkouts/{checkout_id}", SAFE)
+CANCEL_CHECKOUT = Operation("cancelCheckout", "POST", "/checkouts/{checkout_id}/cancel", SAFE)
+CREATE_LINK = Operation("createLink", "POST", "/links", KEY)
+LIST_LINKS = Operation("listLinks", "GET", "/links", SAFE)
+GET_LINK = Operation("getLink", "GET", "/links/{link_id}", SAFE)
+UPDATE_LINK = Operation("updateLink", "PATCH", "/links/{link_id}", SAFE)
 CREATE_PAYOUT = Operation("createPayout", "POST", "/payouts", KEY)
 LIST_PAYOUTS = Operation("listPayouts", "GET", "/payouts", SAFE)
 GET_PAYOUT = Operation("getPayout", "GET", "/payouts/{payout_id}", SAFE)
@@ -30,8 +45,10 @@ TEST_WEBHOOK_ENDPOINT = Operation("testWebhookEndpoint", "POST", "/webhook-endpo
 LIST_DELIVERIES = Operation("listDeliveries", "GET", "/webhook-endpoints/{endpoint_id}/deliveries", SAFE)
 REPLAY_EVENTS = Operation("replayEvents", "POST", "/webhook-endpoints/{endpoint_id}/replay", NEVER)
 LIST_PAYMENT_METHODS = Operation("listPaymentMethods", "GET", "/payment-methods", SAFE)
+PREDICT_PAYMENT_METHOD = Operation("predictPaymentMethod", "POST", "/payment-methods/predict", SAFE)
 LIST_WALLETS = Operation("listWallets", "GET", "/wallets", SAFE)
 LIST_TRANSACTIONS = Operation("listTransactions", "GET", "/transactions", SAFE)
+GET_ME = Operation("getMe", "GET", "/me", SAFE)
 LIST_API_KEYS = Operation("listApiKeys", "GET", "/api-keys", SAFE)
 CREATE_API_KEY = Operation("createApiKey", "POST", "/api-keys", NEVER)
 REVOKE_API_KEY = Operation("revokeApiKey", "DELETE", "/api-keys/{key_id}", SAFE)
@@ -47,6 +64,21 @@ OPERATIONS = (
     GET_PAYMENT,
     LIST_PAYMENT_ATTEMPTS,
     LIST_PAYMENT_EVENTS,
+    LIST_PAYMENT_REFUNDS,
+    CREATE_REFUND,
+    LIST_REFUNDS,
+    GET_REFUND,
+    CANCEL_REFUND,
+    LIST_REFUND_ATTEMPTS,
+    LIST_REFUND_EVENTS,
+    CREATE_CHECKOUT,
+    LIST_CHECKOUTS,
+    GET_CHECKOUT,
+    CANCEL_CHECKOUT,
+    CREATE_LINK,
+    LIST_LINKS,
+    GET_LINK,
+    UPDATE_LINK,
     CREATE_PAYOUT,
     LIST_PAYOUTS,
     GET_PAYOUT,
@@ -66,8 +98,10 @@ OPERATIONS = (
     LIST_DELIVERIES,
     REPLAY_EVENTS,
     LIST_PAYMENT_METHODS,
+    PREDICT_PAYMENT_METHOD,
     LIST_WALLETS,
     LIST_TRANSACTIONS,
+    GET_ME,
     LIST_API_KEYS,
     CREATE_API_KEY,
     REVOKE_API_KEY,

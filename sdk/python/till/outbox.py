@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple, Union
 
 from . import operations_gen as ops
 from .call import Request, Tried, delay
 from .error import DONE, LOOK, UNCLEAR, CallError, Refused, TillError, failure, judge
 from .error import REFUSED as VERDICT_REFUSED
 from .error import UNAVAILABLE as VERDICT_UNAVAILABLE
-from .inbox import RANK_FINAL, Inbox, expiry, rank
+from .inbox import RANK_FINAL, Inbox, details_of, expiry, kept_of, kind_of, rank
+from .operation import Operation
 from .payments import created
-from .store import ABANDONED, ENDED, LAPSED, LOST, PAYMENT, PAYOUT, REFUSED, SENDING, STALE, TAKEN, WITHDRAWN, WRITTEN, Row, Settlement
-from .types_gen import Payment, Payout
+from .store import ABANDONED, ENDED, LAPSED, LOST, PAYMENT, PAYOUT, REFUND, REFUSED, SENDING, STALE, TAKEN, WITHDRAWN, WRITTEN, Row, Settlement
+from .types_gen import Payment, Payout, Refund
 from .wire import parse, render
 
 FIRST_DUE = 1000  # ms: when run sends a wish that nobody called send for
@@ -45,7 +46,7 @@ class OtherWrite(TillError):
 
 
 class AttemptOpen(TillError):
-    """The order has an attempt with another wish that may still bring money."""
+    """The order has an attempt with another wish that may still bring money; or a refund that may still give it back."""
 
     def __init__(self, order: str, state: str, expires_at: int) -> None:
         super().__init__("till: order %s has an open attempt (%s)" % (order, state))
@@ -62,21 +63,37 @@ class AlreadyPaid(TillError):
         self.order = order
 
 
+class NotPaid(TillError):
+    """No attempt for the order was paid, so there is nothing to give back."""
+
+    def __init__(self, order: str) -> None:
+        super().__init__("till: order " + order + " is not paid")
+        self.order = order
+
+
 @dataclass
 class Progress:
     """How far an attempt got.
 
     state is "taken" (the service has it), "later" (it cannot take it now; nothing exists; it is sent again), "unclear" (not
     known yet; say "check your phone" all the same), "lapsed" (it was not sent in its time; nothing exists) or "lost"
-    (the service had it, or of a payout may have had it, and does not know it: a person looks).
+    (the service had it, or of a payout or refund may have had it, and does not know it: a person looks).
     """
 
     state: str
-    id: str = ""  # of the payment or payout, once taken
+    id: str = ""  # of the payment, payout or refund, once taken
     payment: Optional[Payment] = None  # as the service answered, if it just did
     payout: Optional[Payout] = None
     replayed: bool = False
     error: Optional[CallError] = None  # Unavailable or Unclear, for the log
+    refund: Optional[Refund] = None
+
+
+def taken(one: Any, replayed: bool) -> Progress:
+    """The progress of a row that the service has."""
+    p = Progress("taken", one.id, replayed=replayed)
+    setattr(p, kind_of(one), one)
+    return p
 
 
 def new_key() -> str:
@@ -113,7 +130,30 @@ def settled(row: Row) -> Progress:
         return Progress("lapsed")
     if row.state == LOST:
         return Progress("lost", row.remote_id)
-    raise Refused(code=row.problem, idempotency_key=row.key, tries=row.tries)
+    why = kept_of(row.details)
+    raise Refused(
+        code=row.problem,
+        status=why.status,
+        detail=why.detail,
+        errors=why.errors,
+        request_id=why.request_id,
+        idempotency_key=row.key,
+        tries=row.tries,
+    )
+
+
+# What a row posts, and what it makes.
+_CREATES: Dict[str, Tuple[Operation, Any]] = {
+    PAYMENT: (ops.CREATE_PAYMENT, Payment), PAYOUT: (ops.CREATE_PAYOUT, Payout), REFUND: (ops.CREATE_REFUND, Refund),
+}  # fmt: skip
+
+
+Order = Union[str, int]  # your id of what is paid; a number is kept as its digits
+
+
+def order_text(order: Order) -> str:
+    """The text that an order is kept under."""
+    return str(order) if isinstance(order, int) and not isinstance(order, bool) else order  # type: ignore[return-value]
 
 
 class Outbox(Inbox):
@@ -128,7 +168,9 @@ class Outbox(Inbox):
             number = 1
             for row in self.store.attempts(tx, kind, order):
                 number = row.attempt + 1
-                if row.paid:
+                if row.open and kind == REFUND:  # another one of the same sum may well be meant
+                    raise AttemptOpen(row.order, row.state, row.send_until)
+                if row.paid and kind != REFUND:
                     raise AlreadyPaid(order)
                 if row.open:
                     # The same wish while an attempt is open is that attempt.
@@ -142,7 +184,7 @@ class Outbox(Inbox):
                 return
         raise OtherWrite("till: another program changed the attempt at the same moment")
 
-    def send(self, order: str) -> Progress:
+    def send(self, order: Order) -> Progress:
         """Posts the newest attempt of an order, and repeats it within the deadline of a call.
 
         What is not settled then is sent again by run or sweep. It raises Refused, or an error of the store; a lost answer is
@@ -150,15 +192,19 @@ class Outbox(Inbox):
         """
         return self._send_order(PAYMENT, order)
 
-    def send_payout(self, order: str) -> Progress:
+    def send_payout(self, order: Order) -> Progress:
         """Posts the newest payout of an order, like send."""
         return self._send_order(PAYOUT, order)
 
-    def _send_order(self, kind: str, order: str) -> Progress:
+    def send_refund(self, order: Order) -> Progress:
+        """Posts the newest refund of an order, like send."""
+        return self._send_order(REFUND, order)
+
+    def _send_order(self, kind: str, order: Order) -> Progress:
         return self._send(self._newest(kind, order), self.client.tries)
 
-    def _newest(self, kind: str, order: str) -> Row:
-        row = self.store.newest(kind, order)
+    def _newest(self, kind: str, order: Order) -> Row:
+        row = self.store.newest(kind, order_text(order))
         if row is None:
             raise NoAttempt("till: the order has no attempt")
         return row
@@ -195,13 +241,11 @@ class Outbox(Inbox):
 
     def _post(self, row: Row, before: bool) -> Tuple[Progress, float]:
         """Makes one try, which was counted, and settles the row. The number is when to try again, 0 for not now."""
-        r = Request(ops.CREATE_PAYOUT if row.kind == PAYOUT else ops.CREATE_PAYMENT, body=row.body, key=row.key)
+        r = Request(_CREATES[row.kind][0], body=row.body, key=row.key)
         try:
             key = self.client.key()
         except Exception:
-            # Of this count nothing was sent.
-            back = SENDING if before else WRITTEN
-            self._settle(row, Settlement(from_states=[SENDING], lease=row.lease, state=back, next_at=self.now() + outbox_delay(row.tries)))
+            self._back(row, before)
             raise
         got = self.client.attempt(r, key)
         if got.status == 401:
@@ -210,11 +254,11 @@ class Outbox(Inbox):
                 got = self.client.attempt(r, again)
         verdict = judge(r.op, got, before)
         if verdict == DONE:
-            progress = self._answered(got, r)
-            if progress is not None:
+            one = self._answered(row, got, r)
+            if one is not None:
                 self.client.budget.success()
-                self._take(row, progress)
-                return progress, 0.0
+                self._take(row, one)
+                return taken(one, got.header("Idempotent-Replayed") == "true"), 0.0
             verdict = UNCLEAR
         if verdict == LOOK:
             try:
@@ -223,19 +267,18 @@ class Outbox(Inbox):
                 verdict = UNCLEAR
             else:
                 if found is not None:
-                    self._adopt(row, found)
-                    return found, 0.0
-                # The try before of a payout may have been taken, by a service that was restored since.
-                verdict = UNCLEAR if row.kind == PAYOUT else VERDICT_REFUSED
-        return self._failed(row, got, verdict)
+                    return self._adopt(row, found), 0.0
+                # The try before of a payout or refund may have been taken, by a service that was restored since.
+                verdict = VERDICT_REFUSED if row.kind == PAYMENT else UNCLEAR
+        return self._failed(row, got, verdict, before)
 
-    def _failed(self, row: Row, got: Tried, verdict: str) -> Tuple[Progress, float]:
+    def _failed(self, row: Row, got: Tried, verdict: str, before: bool) -> Tuple[Progress, float]:
         """Settles a row after a try that did not bring the payment."""
         fail = failure(verdict, got, row.key, row.tries)
         s = Settlement(from_states=[SENDING], lease=row.lease)
         if verdict == VERDICT_REFUSED:
-            s.state, s.problem = REFUSED, got.code or "refused"
-            self._settle(row, s)
+            s.state, s.problem, s.details = REFUSED, got.code or "refused", details_of(fail)
+            self._end_or_back(row, s, before)
             raise fail
         s.next_at = self.now() + max(outbox_delay(row.tries), int(got.retry_after * 1000))
         wait = delay(min(row.tries - 1, 5), got.retry_after, self.client.random()) if got.passing else 0.0
@@ -247,6 +290,19 @@ class Outbox(Inbox):
         self._settle(row, s)
         return Progress("unclear", error=fail), wait
 
+    def _end_or_back(self, row: Row, s: Settlement, before: bool) -> bool:
+        """Ends a row. If your function fails, it was not told, and the row is as before."""
+        try:
+            return self._end(row, s)
+        except Exception:
+            self._back(row, before)
+            raise
+
+    def _back(self, row: Row, before: bool) -> None:
+        """Undoes a count of which nothing was sent, or an end that your function did not take."""
+        state = SENDING if before else WRITTEN
+        self._settle(row, Settlement(from_states=[row.state], lease=row.lease, state=state, next_at=self.now() + outbox_delay(row.tries)))
+
     def _settle(self, row: Row, s: Settlement) -> bool:
         """Changes a row in the store, and in memory if the store did."""
         s.key = row.key
@@ -256,51 +312,43 @@ class Outbox(Inbox):
         return done
 
     @staticmethod
-    def _answered(got: Tried, r: Request) -> Optional[Progress]:
+    def _answered(row: Row, got: Tried, r: Request) -> Any:
         """Reads the answer to a create; None if it is none."""
-        replayed = got.header("Idempotent-Replayed") == "true"
         try:
-            if r.op is ops.CREATE_PAYOUT:
-                payout = created(Payout, got, r)
-                return Progress("taken", payout.id, payout=payout, replayed=replayed)
-            payment = created(Payment, got, r)
-            return Progress("taken", payment.id, payment=payment, replayed=replayed)
+            return created(_CREATES[row.kind][1], got, r)
         except CallError:
             return None
 
-    def _take(self, row: Row, p: Progress) -> None:
+    def _take(self, row: Row, one: Any) -> None:
         """Notes that the service has it. News that came before the answer is not undone."""
-        one: Any = p.payout if p.payout is not None else p.payment
-        s = Settlement(from_states=[WRITTEN, SENDING, LAPSED, REFUSED, LOST], state=TAKEN, remote_id=p.id, send_until=expiry(one))
+        s = Settlement(from_states=[WRITTEN, SENDING, LAPSED, REFUSED, LOST], state=TAKEN, remote_id=one.id, send_until=expiry(one))
         s.next_at = self.now() + self.open_after
         if row.problem != ABANDONED:
-            s.problem = ""
+            s.problem = s.details = ""
         if row.status == "" and rank(one.status) < RANK_FINAL:
             s.status = one.status or ""  # what ended is told by apply, with the call of the function
         self._settle(row, s)
 
-    def _find(self, row: Row) -> Optional[Progress]:
+    def _find(self, row: Row) -> Any:
         """Asks the service for what a row made; None if there is nothing."""
-        if row.kind == PAYOUT:
-            payout = self.client.payouts.by_key(row.key)
-            return None if payout is None else Progress("taken", payout.id, payout=payout, replayed=True)
-        payment = self.client.payments.by_key(row.key)
-        return None if payment is None else Progress("taken", payment.id, payment=payment, replayed=True)
+        calls: Any = {PAYOUT: self.client.payouts, REFUND: self.client.refunds}.get(row.kind, self.client.payments)  # type: ignore[dict-item]
+        return calls.by_key(row.key)
 
-    def _adopt(self, row: Row, p: Progress) -> None:
+    def _adopt(self, row: Row, one: Any) -> Progress:
         """Takes what was found, with the news that it brings."""
-        self._take(row, p)
-        self.apply_read(p.payment, p.payout)
+        self._take(row, one)
+        self.apply_read(one)
+        return taken(one, True)
 
     def _stale(self, row: Row, now: int) -> Progress:
         """Ends a wish whose time is over.
 
         What was never sent lapses. What may have arrived is asked for by its key, not sooner than a request can be on
-        its way; it is never posted again. If the service does not know it, a payment lapses. A payout is lost: a service
-        that was restored from a backup forgot what it had paid out since, and one more payout would pay twice.
+        its way; it is never posted again. If the service does not know it, a payment lapses. A payout or refund is lost: a
+        service that was restored from a backup forgot what it had paid out since, and one more would pay twice.
         """
         if row.state == WRITTEN:
-            if not self._settle(row, Settlement(from_states=[WRITTEN], state=LAPSED, problem=STALE)):
+            if not self._end_or_back(row, Settlement(from_states=[WRITTEN], state=LAPSED, problem=STALE), False):
                 raise OtherWrite("till: another program changed the attempt at the same moment")
             return Progress("lapsed")
         s = Settlement(from_states=[SENDING], lease=row.lease)
@@ -315,24 +363,23 @@ class Outbox(Inbox):
             self._settle(row, s)
             return Progress("unclear", error=e)
         if found is not None:
-            self._adopt(row, found)
-            return found
-        end = LOST if row.kind == PAYOUT else LAPSED
+            return self._adopt(row, found)
+        end = LAPSED if row.kind == PAYMENT else LOST
         s.state, s.problem = end, STALE
-        return Progress(end if self._settle(row, s) else "unclear")  # else news came meanwhile
+        return Progress(end if self._end_or_back(row, s, True) else "unclear")  # else news came meanwhile
 
-    def withdraw(self, order: str) -> None:
+    def withdraw(self, order: Order) -> None:
         """Ends an attempt of which provably nothing arrived, for example to offer another method."""
         row = self._newest(PAYMENT, order)
         if not self._settle(row, Settlement(from_states=[WRITTEN], state=LAPSED, problem=WITHDRAWN)):
             raise MayArrive("till: the attempt may have arrived, so it cannot be withdrawn")
 
-    def abandon(self, order: str) -> None:
+    def abandon(self, order: Order) -> None:
         """Lets a new attempt begin beside one that is stuck.
 
         The old one is sent no more, but it may still bring money: Change.already_paid tells it then.
         """
-        row = self.store.newest(PAYMENT, order)
+        row = self.store.newest(PAYMENT, order_text(order))
         if row is None or not row.open:
             raise NotStuck("till: there is no open attempt to abandon")
         s = Settlement(from_states=[TAKEN, LOST], problem=ABANDONED)
@@ -341,12 +388,12 @@ class Outbox(Inbox):
         if not self._settle(row, s):
             raise OtherWrite("till: another program changed the attempt at the same moment")
 
-    def resend(self, order: str) -> Progress:
+    def resend(self, order: Order) -> Progress:
         """Posts an attempt again that the service lost with a restored backup.
 
         The operator recognises it. M-Pesa does not: look at its statement first.
         """
-        row = self.store.newest(PAYMENT, order)
+        row = self.store.newest(PAYMENT, order_text(order))
         now = self.now()
         s = Settlement(from_states=[LOST], state=SENDING, next_at=now, send_until=now + self.payment_until)
         if row is None or row.state != LOST or not self._settle(row, s):

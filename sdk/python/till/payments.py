@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterator, Optional, Type, TypeVar, Union
+from typing import Any, Callable, Iterator, Optional, Type, TypeVar, Union
 
 from . import operations_gen as ops
 from .call import Caller, Request, Tried, decode
@@ -10,10 +10,26 @@ from .error import UNCLEAR, CallError, LookFirst, NoIdempotencyKey, Refused, fai
 from .operation import Operation
 from .page import Moment, go_through, query
 from .transport import NOT_JSON
-from .types_gen import AttemptList, CreatePayment, CreatePayout, ErrorCode, EventList, Payment, PaymentPage, Payout
-from .wire import render
+from .types_gen import (
+    AttemptList,
+    Checkout,
+    CreateCheckout,
+    CreateLink,
+    CreatePayment,
+    CreatePayout,
+    CreateRefund,
+    ErrorCode,
+    EventList,
+    Link,
+    NewCheckout,
+    Payment,
+    PaymentPage,
+    Payout,
+    Refund,
+)
+from .wire import body_of, render
 
-P = TypeVar("P", Payment, Payout)
+P = TypeVar("P", Payment, Payout, Refund, Checkout, NewCheckout, Link)
 
 
 class Payments:
@@ -22,9 +38,12 @@ class Payments:
     def __init__(self, client: Caller) -> None:
         self._c = client
 
-    def create(self, payment: CreatePayment) -> Payment:
-        """Asks a customer for money. The key must be stored before: Teller does that. The answer is not final."""
-        return create(self._c, ops.CREATE_PAYMENT, payment, Payment, self.by_key)
+    def create(self, payment: Optional[CreatePayment] = None, **members: Any) -> Payment:
+        """Asks a customer for money. The key must be stored before: Teller does that. The answer is not final.
+
+        Give a CreatePayment, or its members by name.
+        """
+        return create(self._c, ops.CREATE_PAYMENT, body_of(CreatePayment, payment, members), Payment, self.by_key)
 
     def by_key(self, key: str) -> Optional[Payment]:
         """Finds the payment that a key made; None if there is none."""
@@ -89,14 +108,19 @@ def same_key(a: Optional[str], b: str) -> bool:
     return a is not None and a.lower() == b.lower()
 
 
-def create(client: Caller, op: Operation, body: Union[CreatePayment, CreatePayout], cls: Type[P], by_key: Callable[[str], Optional[P]]) -> P:
-    """Posts a body with a key. If a try without an answer leaves open what happened, finds by the key what it made."""
+Wish = Union[CreatePayment, CreatePayout, CreateRefund, CreateCheckout, CreateLink]
+
+
+def create(client: Caller, op: Operation, body: Wish, cls: Type[P], by_key: Optional[Callable[[str], Optional[P]]]) -> P:
+    """Posts a body with a key. If a try without an answer leaves open what happened, finds by the key what it made, where something can."""
     if not body.idempotency_key:
         raise NoIdempotencyKey("till: a create needs an idempotency key that you have stored; see Teller")
     r = Request(op, body=render(body.to_json()), key=body.idempotency_key)
     try:
         t = client.call(r)
     except LookFirst as look:
+        if by_key is None:
+            raise look.unknown from None
         try:
             found = by_key(r.key)
         except CallError:

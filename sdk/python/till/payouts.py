@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Any, Iterator, Optional
 
 from . import operations_gen as ops
 from .call import Caller, Request
 from .page import Moment, go_through, query
 from .payments import create, get_waiting, same_key
 from .types_gen import AttemptList, CreatePayout, EventList, Payout, PayoutPage
+from .wire import body_of
 
 
 class Payouts:
@@ -17,9 +18,12 @@ class Payouts:
     def __init__(self, client: Caller) -> None:
         self._c = client
 
-    def create(self, payout: CreatePayout) -> Payout:
-        """Sends money to a recipient. The key must be stored before: Teller does that. The answer is not final."""
-        return create(self._c, ops.CREATE_PAYOUT, payout, Payout, self.by_key)
+    def create(self, payout: Optional[CreatePayout] = None, **members: Any) -> Payout:
+        """Sends money to a recipient. The key must be stored before: Teller does that. The answer is not final.
+
+        Give a CreatePayout, or its members by name.
+        """
+        return create(self._c, ops.CREATE_PAYOUT, body_of(CreatePayout, payout, members), Payout, self.by_key)
 
     def by_key(self, key: str) -> Optional[Payout]:
         """Finds the payout that a key made; None if there is none."""

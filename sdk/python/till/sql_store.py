@@ -6,12 +6,12 @@ import os
 import random
 import time
 from contextlib import AbstractContextManager
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from .error import TillError
 from .store import LAPSED, LOST, NEEDS_ATTENTION, REFUSED, SENDING, TAKEN, WRITTEN, Apply, Cursor, Decision, Row, Settlement, Subject
 
-_COLUMNS = "idempotency_key, kind, order_id, attempt, body, state, tries, next_at, lease, send_until, remote_id, status, problem, created_at"
+_COLUMNS = "idempotency_key, kind, order_id, attempt, body, state, tries, next_at, lease, send_until, remote_id, status, problem, created_at, details"
 _MAX_CONFLICTS = 10  # how often a transaction is tried again that another one undid
 _SIGNS = ("database is locked", "could not serialize", "deadlock", "lock wait timeout")
 _CODES = ("40001", "40P01", "1213", "1205")
@@ -25,6 +25,7 @@ class Dialect(NamedTuple):
     upsert: str  # after an INSERT of a cursor
     lock: str = ""  # after a SELECT: nobody else changes these rows
     rank: str = "rank"  # a reserved word in MySQL
+    details: str = "details TEXT"  # the column that tables of the first release lack
 
     def statements(self) -> List[str]:
         """The single statements of the schema."""
@@ -32,16 +33,30 @@ class Dialect(NamedTuple):
         with open(path, encoding="utf-8") as f:
             return [s.strip().rstrip(";") for s in f.read().split(";\n") if s.strip()]
 
+    def upgrade(self, run: Callable[[str], Any]) -> None:
+        """Adds what tables of the first release lack. Two programs may do it at once: the one that comes late finds it there."""
+
+        def missing() -> bool:
+            return all(column[0] != "details" for column in run("SELECT * FROM till_outbox WHERE 1 = 0").description)
+
+        if missing():
+            try:
+                run("ALTER TABLE till_outbox ADD COLUMN " + self.details)
+            except Exception:
+                if self.name != "mysql" or missing():
+                    raise
+
 
 _UPSERT = " ON CONFLICT (name) DO UPDATE SET log_id = excluded.log_id, after_sequence = excluded.after_sequence"
 SQLITE = Dialect("sqlite", " ON CONFLICT DO NOTHING", _UPSERT)
-POSTGRES = Dialect("postgres", " ON CONFLICT DO NOTHING", _UPSERT, " FOR UPDATE")
+POSTGRES = Dialect("postgres", " ON CONFLICT DO NOTHING", _UPSERT, " FOR UPDATE", details="IF NOT EXISTS details TEXT")
 MYSQL = Dialect(
     "mysql",
     " ON DUPLICATE KEY UPDATE {same} = {same}",
     " ON DUPLICATE KEY UPDATE log_id = VALUES(log_id), after_sequence = VALUES(after_sequence)",
     " FOR UPDATE",
     "`rank`",
+    "details MEDIUMTEXT CHARACTER SET utf8mb4",
 )
 
 
@@ -76,16 +91,17 @@ class SqlStore:
         """There is nothing to let go."""
 
     def install(self) -> None:
-        """Makes the tables where they are missing."""
+        """Makes the tables where they are missing, and the columns that came later."""
         with self.transaction() as tx:
             for statement in self.dialect(tx).statements():
                 self.run(tx, statement)
+            self.dialect(tx).upgrade(lambda statement: self.run(tx, statement))
 
     def _rows(self, tx: Any, rest: str, *args: Any) -> List[Row]:
         cursor = self.run(tx, "SELECT " + _COLUMNS + " FROM till_outbox WHERE " + rest, args)
         out = []
         for r in cursor.fetchall():
-            out.append(Row(r[0], r[1], r[2], r[3], bytes(r[4]), r[5], r[6], r[7], r[8], r[9], r[10] or "", r[11], r[12], r[13]))
+            out.append(Row(r[0], r[1], r[2], r[3], bytes(r[4]), r[5], r[6], r[7], r[8], r[9], r[10] or "", r[11], r[12], r[13], r[14] or ""))
         return out
 
     def _read(self, rest: str, *args: Any) -> List[Row]:
@@ -101,8 +117,8 @@ class SqlStore:
         d = self.dialect(tx)
         self.run(
             tx,
-            "INSERT INTO till_outbox (" + _COLUMNS + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)" + d.ignore.format(same="attempt"),
-            (row.key, row.kind, row.order, row.attempt, row.body, row.state, row.tries, row.next_at, row.lease, row.send_until, row.status, row.problem, row.created_at),
+            "INSERT INTO till_outbox (" + _COLUMNS + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)" + d.ignore.format(same="attempt"),
+            (row.key, row.kind, row.order, row.attempt, row.body, row.state, row.tries, row.next_at, row.lease, row.send_until, row.status, row.problem, row.created_at, row.details),
         )
         # A locking read, because a snapshot does not show what another one inserted.
         found = self.run(tx, "SELECT idempotency_key FROM till_outbox WHERE kind = ? AND order_id = ? AND attempt = ?" + d.lock, (row.kind, row.order, row.attempt)).fetchone()
@@ -159,7 +175,7 @@ class SqlStore:
         for column, value in (("state", s.state), ("next_at", s.next_at or None), ("send_until", s.send_until or None)):
             if value is not None:
                 changes.append((column, value))
-        for column, text in (("remote_id", s.remote_id), ("status", s.status), ("problem", s.problem)):
+        for column, text in (("remote_id", s.remote_id), ("status", s.status), ("problem", s.problem), ("details", s.details)):
             if text is not None:
                 changes.append((column, text))
         if not changes:

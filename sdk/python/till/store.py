@@ -8,6 +8,7 @@ from typing import Any, Callable, List, Optional, Protocol, Sequence
 # Kinds of rows in the outbox.
 PAYMENT = "payment"
 PAYOUT = "payout"
+REFUND = "refund"
 
 # States of a row in the outbox: written, sending, taken, ended; and refused, lapsed, lost.
 WRITTEN = "written"  # provably nothing arrived at the service
@@ -16,7 +17,7 @@ TAKEN = "taken"  # the service has it
 ENDED = "ended"  # its status is final
 REFUSED = "refused"  # the service does not take it; nothing exists
 LAPSED = "lapsed"  # it was not sent in its time, or withdrawn; nothing exists
-LOST = "lost"  # the service had it, or of a payout may have had it, and does not know it
+LOST = "lost"  # the service had it, or of a payout or refund may have had it, and does not know it
 
 # Words in the column problem beside codes of the service.
 ABANDONED = "abandoned"
@@ -39,10 +40,11 @@ class Row:
     next_at: int = 0  # when to send it, or to read it again
     lease: int = 0  # the deadline of its last try; 0 before the first
     send_until: int = 0  # after this it is posted no more; once taken, when the customer's time ends
-    remote_id: str = ""  # the id of the payment or payout
+    remote_id: str = ""  # the id of the payment, payout or refund
     status: str = ""  # the last kind of news, without its noun: success, late_success, reversed, …
     problem: str = ""  # why a person should look
     created_at: int = 0
+    details: str = ""  # JSON: status, detail, request_id and errors of the problem; "" where there are none
 
     @property
     def open(self) -> bool:
@@ -73,6 +75,7 @@ class Settlement:
     remote_id: Optional[str] = None
     status: Optional[str] = None
     problem: Optional[str] = None
+    details: Optional[str] = None
 
     def fits(self, row: Row) -> bool:
         """Tells whether a row is as expected."""
@@ -81,7 +84,7 @@ class Settlement:
 
 @dataclass
 class Subject:
-    """What is known about a payment, payout or other event."""
+    """What is known about a payment, payout, refund or other event."""
 
     id: str
     rank: int = 0
@@ -117,7 +120,7 @@ class Store(Protocol):
     """
 
     def install(self) -> None:
-        """Makes the tables where they are missing."""
+        """Makes the tables where they are missing, and the columns that came later."""
 
     def attempts(self, tx: Any, kind: str, order: str) -> List[Row]:
         """The attempts of an order, oldest first, as tx sees them."""

@@ -6,13 +6,13 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, List, Optional
 
 from .error import Refused, TillError, Unavailable
-from .inbox import RANK_FINAL, rank
-from .outbox import Outbox, settled
-from .store import ABANDONED, ENDED, LOST, NEEDS_ATTENTION, PAYMENT, PAYOUT, SENDING, TAKEN, WRITTEN, Cursor, Row, Settlement
-from .types_gen import ErrorCode, Payment, Payout
+from .inbox import RANK_FINAL, details_of, rank
+from .outbox import Order, Outbox, settled
+from .store import ABANDONED, ENDED, LOST, NEEDS_ATTENTION, PAYMENT, PAYOUT, REFUND, SENDING, TAKEN, WRITTEN, Cursor, Row, Settlement
+from .types_gen import ErrorCode, Payment, Payout, Refund
 
 # Bounds of one sweep.
 MAX_DUE = 100
@@ -21,7 +21,6 @@ MAX_ATTENTION = 100
 LOG_PAGE = 200
 LOOK_BACK = 7 * 24 * 3600 * 1000  # ms
 MAX_SENDS = 4  # at a time
-SWEEP_GAP = 0.05  # s between calls: at most 20 a second
 LONG_POLL = 30.0
 _MAX_ERRORS = 3  # of reads, before a sweep leaves the rest to the next one
 
@@ -63,30 +62,13 @@ class Report:
     attention: List[Attention] = field(default_factory=list)
 
 
-class Pace:
-    """Keeps calls apart."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._next = 0.0
-
-    def wait(self) -> None:
-        """Waits for its turn."""
-        with self._lock:
-            now = time.monotonic()
-            at = max(self._next, now)
-            self._next = at + SWEEP_GAP
-        if at > now:
-            time.sleep(at - now)
-
-
 class Sweep(Outbox):
     """The part of a Teller that sweeps."""
 
     cursor_name: str
+    from_start: bool
     on_report: Optional[Callable[[Report, Optional[Exception]], object]]
     _sends: threading.Semaphore
-    _pace: Pace
 
     def sweep(self) -> Report:
         """Does all that is due, once: sends, reads the event log to its end, reads what is open for long, and lists what needs
@@ -175,7 +157,9 @@ class Sweep(Outbox):
         news when they are read again.
         """
         cursor = self.store.cursor(self.cursor_name)
-        after, reset = cursor.after, False
+        if not cursor.log and not self.from_start:
+            cursor = self._begin(r)
+        after, reset, foreign = cursor.after, False, self.foreign
         failed: List[Exception] = []
         while True:
             self._pace.wait()
@@ -188,14 +172,15 @@ class Sweep(Outbox):
             if page is None or cursor.log and page.log_id != cursor.log:
                 if reset:
                     raise TillError("till: the event log changes while it is read")
-                self._reread(r)
+                self._reread(self.now() - LOOK_BACK, r)
                 cursor.log, cursor.after, after, reset = "", 0, 0, True
+                foreign = foreign and self.from_start  # what of them is history cannot be told
                 continue
             cursor.log = page.log_id
             for e in page.items:
                 move = None if failed or reset else Cursor(cursor.name, cursor.log, e.sequence)
                 try:
-                    self.apply_event(e, move)
+                    self.apply_event(e, move, foreign)
                 except Exception as error:
                     failed.append(error)
                     continue
@@ -214,9 +199,37 @@ class Sweep(Outbox):
         if failed:
             raise SweepFailed(r, failed) from failed[0]
 
-    def _reread(self, r: Report) -> None:
-        """Reads every attempt of the last seven days: the service was restored from a backup, and its log is another one."""
-        start, after = self.now() - LOOK_BACK, ""
+    def _begin(self, r: Report) -> Cursor:
+        """Sets the cursor of a new store to the end of the log. What its own attempts came to before that is read from them."""
+        cursor = self._log_end()
+        self._reread(0, r)
+        self.store.move_cursor(cursor, False)
+        return cursor
+
+    def _log_end(self) -> Cursor:
+        """Finds the end of the log: the service takes no sequence beyond it, so a few calls find it, however long it is."""
+        end, at, beyond = Cursor(self.cursor_name), 0, 0
+        while True:
+            self._pace.wait()
+            try:
+                page = self.client.events.read(at, limit=1)
+                if end.log and page.log_id != end.log:
+                    raise TillError("till: the event log changes while it is read")
+                end.log, end.after = page.log_id, at
+            except Refused as e:
+                if e.code != ErrorCode.CURSOR_AHEAD or at == 0:
+                    raise
+                beyond = at
+            if beyond and beyond - end.after <= 1:
+                return end
+            at = end.after + (beyond - end.after) // 2 if beyond else max(16, 4 * at)
+
+    def _reread(self, start: int, r: Report) -> None:
+        """Reads every attempt since a time.
+
+        The service was restored from a backup, and its log is another one; or this store begins.
+        """
+        after = ""
         while True:
             rows = self.store.since(start, after, MAX_OPEN)
             for row in rows:
@@ -248,43 +261,42 @@ class Sweep(Outbox):
         self._read_and_apply(row, 0.0)
         r.read += 1
 
-    def _read_and_apply(self, row: Row, wait: float) -> Tuple[Optional[Payment], Optional[Payout]]:
-        """Reads the payment or payout of a row, and applies what it shows.
+    def _read_and_apply(self, row: Row, wait: float) -> Any:
+        """Reads what a row made, and applies what it shows.
 
-        One that the service does not know any more is lost: that is reported, never posted by itself.
+        What the service does not know any more is lost: that is reported, never posted by itself.
         """
-        p: Optional[Payment] = None
-        o: Optional[Payout] = None
+        calls: Any = {PAYOUT: self.client.payouts, REFUND: self.client.refunds}.get(row.kind, self.client.payments)  # type: ignore[dict-item]
         try:
-            if row.kind == PAYOUT:
-                o = self.client.payouts.get(row.remote_id, wait)
-            else:
-                p = self.client.payments.get(row.remote_id, wait)
+            one = calls.get(row.remote_id, wait)
         except Refused as e:
-            if e.code not in (ErrorCode.PAYMENT_NOT_FOUND, ErrorCode.PAYOUT_NOT_FOUND):
+            if e.code != row.kind + "_not_found":
                 raise
-            self._settle(row, Settlement(from_states=[TAKEN, ENDED], state=LOST, problem=e.code))
-            return None, None
-        self.apply_read(p, o)
+            self._end(row, Settlement(from_states=[TAKEN, ENDED], state=LOST, problem=e.code, details=details_of(e)))
+            return None
+        self.apply_read(one)
         s = Settlement(from_states=[TAKEN], next_at=self.now() + self.open_after)
-        one: Any = o if o is not None else p
         if one.resolution is not None and one.resolution.state == NEEDS_ATTENTION and row.problem != ABANDONED:
             s.problem = NEEDS_ATTENTION
         self._settle(row, s)
-        return p, o
+        return one
 
-    def wait(self, order: str, seconds: float = 90.0) -> Payment:
+    def wait(self, order: Order, seconds: float = 90.0) -> Payment:
         """Sends what is not sent, and reads the payment until its status is final; StillOpen if that takes longer.
 
         Your function has been called when it returns.
         """
         return self._wait(PAYMENT, order, seconds)  # type: ignore[no-any-return]
 
-    def wait_payout(self, order: str, seconds: float = 90.0) -> Payout:
+    def wait_payout(self, order: Order, seconds: float = 90.0) -> Payout:
         """wait for a payout."""
         return self._wait(PAYOUT, order, seconds)  # type: ignore[no-any-return]
 
-    def _wait(self, kind: str, order: str, seconds: float) -> Any:
+    def wait_refund(self, order: Order, seconds: float = 90.0) -> Refund:
+        """wait for the newest refund of an order."""
+        return self._wait(REFUND, order, seconds)  # type: ignore[no-any-return]
+
+    def _wait(self, kind: str, order: Order, seconds: float) -> Any:
         end = time.monotonic() + seconds
         still_open = StillOpen("till: the outcome is not known yet")
         n = 0
@@ -295,10 +307,9 @@ class Sweep(Outbox):
                     self._send(row, 1)
             elif row.state in (TAKEN, ENDED):
                 try:
-                    p, o = self._read_and_apply(row, min(end - time.monotonic(), 30.0))
+                    one = self._read_and_apply(row, min(end - time.monotonic(), 30.0))
                 except Unavailable:
-                    p = o = None
-                one: Any = o if o is not None else p
+                    one = None
                 if one is not None and rank(one.status) >= RANK_FINAL:
                     return one
             else:

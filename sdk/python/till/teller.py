@@ -7,12 +7,13 @@ from typing import Any, Callable, Dict, Optional
 
 from .client import Till
 from .error import TillError
-from .inbox import OnChange, OnOther, wall_clock
+from .inbox import OnChange, OnOther, Pace, wall_clock
 from .money import Money, MoneyError, digits
+from .outbox import NotPaid, Order, order_text
 from .outbox import new_key as new_key
-from .store import PAYMENT, PAYOUT, Store
-from .sweep import MAX_SENDS, Pace, Report, Sweep
-from .types_gen import CreatePayment, CreatePaymentCharge, CreatePaymentCustomer, CreatePaymentTax, CreatePayout, CreatePayoutRecipient
+from .store import PAYMENT, PAYOUT, REFUND, Store
+from .sweep import MAX_SENDS, Report, Sweep
+from .types_gen import CreatePayment, CreatePaymentCharge, CreatePaymentCustomer, CreatePaymentTax, CreatePayout, CreatePayoutRecipient, CreateRefund
 from .webhook import Receiver
 from .wire import render
 
@@ -34,17 +35,22 @@ class InvalidWish(TillError, ValueError):
 
 
 class Teller(Sweep, Receiver):
-    """Collects, pays out, listens and sweeps.
+    """Collects, pays out, refunds, listens and sweeps.
 
     on_change(change, tx) is called once for each change of an attempt, inside a transaction of the store. If it raises, nothing
     is saved and the change comes again. What does not roll back, as mail, belongs into a queue that it writes in the
     transaction. on_progress is told about pending and processing, on_other about events that are no change of an attempt,
     each once; without it they are accepted and forgotten.
 
-    payment_until and payout_until are how many seconds a wish is sent: nobody's phone rings at night for an order of the
+    payment_until and payout_until (refunds, too) are how many seconds a wish is sent: nobody's phone rings at night for an order of the
     afternoon. look_after is how long after the deadline of a try the service is asked whether it arrived, open_after how
     long a payment that was taken is left to webhooks and the log. cursor names the cursor of the log, for two tellers on
     one database. on_report is told what each round of run did.
+
+    foreign asks for news of all payments, payouts and refunds of the client, those too that this store did not make: with
+    another store, or by hand. Their change has no order. Without it the function hears of its own orders only, and of
+    refunds of their payments, also those that others made. from_start begins a new store at the start of the event log; otherwise it
+    begins at the end, as what was paid before it was made is no news.
     """
 
     def __init__(
@@ -60,6 +66,8 @@ class Teller(Sweep, Receiver):
         look_after: float = 60.0,
         open_after: float = 120.0,
         cursor: str = "events",
+        foreign: bool = False,
+        from_start: bool = False,
         on_report: Optional[Callable[[Report, Optional[Exception]], object]] = None,
         clock: Callable[[], float] = wall_clock,
     ) -> None:
@@ -73,6 +81,8 @@ class Teller(Sweep, Receiver):
         self.look_after = int(look_after * 1000)
         self.open_after = int(open_after * 1000)
         self.cursor_name = cursor
+        self.foreign = foreign
+        self.from_start = from_start
         self.on_report = on_report
         self.clock = clock
         self._sends = threading.Semaphore(MAX_SENDS)
@@ -82,7 +92,7 @@ class Teller(Sweep, Receiver):
         self,
         tx: Any,
         *,
-        order: str,
+        order: Order,
         method: str,
         amount: Money,
         phone: str,
@@ -100,6 +110,7 @@ class Teller(Sweep, Receiver):
         It makes no call. order is your id of what is paid, phone is digits only (see Phone.read), reference is order if empty. The
         same wish again while the attempt is open changes nothing: a double click is one payment.
         """
+        order = order_text(order)
         _check(order, method, amount, phone, description, reference)
 
         def body(key: str) -> bytes:
@@ -124,7 +135,7 @@ class Teller(Sweep, Receiver):
         self,
         tx: Any,
         *,
-        order: str,
+        order: Order,
         method: str,
         amount: Money,
         phone: str,
@@ -134,6 +145,7 @@ class Teller(Sweep, Receiver):
         metadata: Optional[Dict[str, Any]] = None,
     ) -> None:
         """Writes a wish to pay somebody in your transaction, like collect."""
+        order = order_text(order)
         _check(order, method, amount, phone, description, reference)
 
         def body(key: str) -> bytes:
@@ -152,6 +164,53 @@ class Teller(Sweep, Receiver):
 
         self._put(tx, PAYOUT, order, self.payout_until, body)
 
+    def refund(
+        self,
+        tx: Any,
+        *,
+        order: Order,
+        amount: Optional[Money] = None,
+        reason: str = "",
+        payment: str = "",
+        reference: str = "",
+        description: str = "",
+        metadata: Optional[Dict[str, Any]] = None,
+    ) -> None:
+        """Writes a wish to give a payment back in your transaction, all that is left or an amount, to who paid it, like collect.
+
+        The order must be paid, and no refund of it may be open: the same wish again is refused, too, because two refunds of
+        the same sum may be meant. payment, as change.payment.id, is needed only if the order was paid more than once.
+        """
+        order = order_text(order)
+        _check_order(order, description, reference)
+        if amount is not None:
+            _check_amount(amount)
+        of = payment or self._paid_by(tx, order)
+
+        def body(key: str) -> bytes:
+            return _render(
+                CreateRefund(
+                    payment_id=of,
+                    amount=amount,
+                    idempotency_key=key,
+                    reason=reason or None,
+                    reference=reference or order,
+                    description=description or None,
+                    metadata=metadata,
+                )
+            )
+
+        self._put(tx, REFUND, order, self.payout_until, body)
+
+    def _paid_by(self, tx: Any, order: str) -> str:
+        """The id of the one payment that an order was paid by."""
+        paid = [row for row in self.store.attempts(tx, PAYMENT, order) if row.paid]
+        if not paid:
+            raise NotPaid(order)
+        if len(paid) > 1:
+            raise InvalidWish("payment", "is missing: the order was paid more than once")
+        return paid[0].remote_id
+
 
 def _render(wish: Any) -> bytes:
     try:
@@ -162,10 +221,15 @@ def _render(wish: Any) -> bytes:
 
 
 def _check(order: str, method: str, amount: Money, phone: str, description: str, reference: str) -> None:
-    if not isinstance(order, str) or not order or len(order.encode("utf-8", "replace")) > _MAX_ORDER:
-        raise InvalidWish("order", "is a text of 1 to 128 bytes")
+    _check_order(order, description, reference)
     if not isinstance(method, str) or not method:
         raise InvalidWish("method", "is missing")
+    _check_amount(amount)
+    if not isinstance(phone, str) or not phone or len(phone) > _MAX_PHONE or not digits(phone):
+        raise InvalidWish("phone", "is digits only, calling code first")
+
+
+def _check_amount(amount: Money) -> None:
     if not isinstance(amount, Money):
         raise TypeError('till: an amount is Money, as Money.minor("5000", "XAF"); never a float')
     try:
@@ -174,7 +238,10 @@ def _check(order: str, method: str, amount: Money, phone: str, description: str,
         raise InvalidWish("amount", "is digits in minor units of a currency") from None
     if amount.value == "0" or len(amount.value) > _MAX_AMOUNT:
         raise InvalidWish("amount", "is more than nothing and has at most 15 digits")
-    if not isinstance(phone, str) or not phone or len(phone) > _MAX_PHONE or not digits(phone):
-        raise InvalidWish("phone", "is digits only, calling code first")
+
+
+def _check_order(order: str, description: str, reference: str) -> None:
+    if not isinstance(order, str) or not order or len(order.encode("utf-8", "replace")) > _MAX_ORDER:
+        raise InvalidWish("order", "is a text of 1 to 128 bytes, or a number")
     if len(description) > _MAX_DESCRIPTION or len(reference) > _MAX_REFERENCE:
         raise InvalidWish("description or reference", "is too long")

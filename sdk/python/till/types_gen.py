@@ -20,7 +20,7 @@ class PaymentStatus:
 
 @dataclass
 class CreatePayment(Body):
-    """A request to collect money. Unknown members are ignored; null means absent."""
+    """A request to collect money. Null means absent."""
 
     # The `code` of a payment method.
     method: str
@@ -158,6 +158,10 @@ class Payment(Answer):
     # your wallet is debited: the customer has not paid any more.
     reversed_at: Optional[Timestamp]
     resolution: Resolution
+    # What went back of it. It is there when a payment is read, alone or in a list; not in events and not
+    # in the answer that creates it.
+    refunds: Optional[PaymentRefunds]
+    checkout: Optional[PaymentCheckout]
 
 
 class FailureDetail(Answer):
@@ -242,7 +246,7 @@ class PayoutStatus:
 
 @dataclass
 class CreatePayout(Body):
-    """A request to pay somebody out. Unknown members are ignored; null means absent."""
+    """A request to pay somebody out. Null means absent."""
 
     # The `code` of a payment method.
     method: str
@@ -338,6 +342,587 @@ class PayoutPage(Answer):
     offset: int
 
 
+class RefundStatus:
+    """Where a refund stands. `success`, `failed` and `cancelled` are final."""
+
+    PENDING = "pending"
+    PROCESSING = "processing"
+    SUCCESS = "success"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass
+class CreateRefund(Body):
+    """A request to give a payment back, to the number that paid it. Null means absent."""
+
+    # The payment.
+    payment_id: str
+    idempotency_key: str
+    # How much goes back. Absent, all that is left of the payment. The refund's own fee, if there is one,
+    # comes on top.
+    amount: Optional[Money] = None
+    # Why the money goes back.
+    reason: Optional[str] = None
+    # Your own reference. It need not be unique.
+    reference: Optional[str] = None
+    # A short text. The customer may see it.
+    description: Optional[str] = None
+    # Your own data, echoed as sent. At most 50 keys, 16 KiB and 4 levels.
+    metadata: Any = None
+
+
+class Refund(Answer):
+    """A payment, or a part of it, that goes back to who paid it. Every member is always there, null where
+    there is nothing.
+    """
+
+    id: str
+    status: str
+    # The payment that it gives back.
+    payment_id: str
+    # The payment's method code.
+    method: str
+    # The payment's country code, as sent.
+    country: Optional[str]
+    amount: Money
+    # What is taken from your wallet on top of the amount if it succeeds, in minor units of its currency;
+    # `"0"` where we take nothing. It is fixed when the refund is created, is never more than the amount,
+    # and is a transaction of its own.
+    fee: str
+    # What the refund takes from your wallet, the amount and the fee.
+    net: str
+    # Why, as sent. Treat a value you do not know as `other`.
+    reason: Optional[str]
+    # Your reference, as sent.
+    reference: Optional[str]
+    idempotency_key: str
+    # The operator's own receipt, which the customer sees too. Null until it is known.
+    provider_reference: Optional[str]
+    # Why the refund failed; null otherwise. The reasons are those of payouts. The list is open: treat a
+    # value you do not know as `unspecified`.
+    failure_reason: Optional[str]
+    failure_detail: Optional[FailureDetail]
+    # The description, as sent.
+    description: Optional[str]
+    # Who gets the money back, the number that paid.
+    recipient: RefundRecipient
+    # Your metadata, as sent.
+    metadata: Any
+    created_at: Timestamp
+    updated_at: Timestamp
+    # Until when it may be sent. One that was sent ends only when the operator says so, which may be
+    # later.
+    expires_at: Timestamp
+    # When it was paid after it had failed or was cancelled (`refund.late_success`); null if it was not.
+    # The status stays, your wallet is debited: the customer has the money. Do not give it back again.
+    late_success_at: Optional[Timestamp]
+    resolution: Resolution
+
+
+class RefundRecipient(Answer):
+    """Who gets the money back, the number that paid."""
+
+    phone: str
+
+
+class RefundPage(Answer):
+    """One page of refunds."""
+
+    items: List[Refund]
+    # How many match in all.
+    total: int
+    limit: int
+    offset: int
+
+
+class RefundList(Answer):
+    """The refunds of one payment."""
+
+    items: List[Refund]
+
+
+class PaymentRefunds(Answer):
+    """What went back of a payment, in minor units of its currency."""
+
+    # What went back, also after a refund had failed or was cancelled.
+    refunded: str
+    # What is on its way back, or may be.
+    refunding: str
+    # What is left to give back; `"0"` of a payment that is not paid, that the operator took back, or
+    # whose number was erased. A refund may still be refused, for the payment's age for example.
+    refundable: str
+
+
+class FailureReason:
+    """Why a payment, a payout or a refund did not succeed. Treat a value that you do not know as
+    `unspecified`.
+    """
+
+    CUSTOMER_DECLINED = "customer_declined"
+    CUSTOMER_TIMEOUT = "customer_timeout"
+    NOT_APPROVED = "not_approved"
+    INSUFFICIENT_FUNDS = "insufficient_funds"
+    FUNDS_OR_LIMIT = "funds_or_limit"
+    PAYER_NOT_FOUND = "payer_not_found"
+    PAYER_LIMIT_REACHED = "payer_limit_reached"
+    PAYER_NOT_ALLOWED = "payer_not_allowed"
+    PAYER_BUSY = "payer_busy"
+    WRONG_PIN = "wrong_pin"
+    AMOUNT_OUT_OF_BOUNDS = "amount_out_of_bounds"
+    RECIPIENT_NOT_FOUND = "recipient_not_found"
+    RECIPIENT_LIMIT_REACHED = "recipient_limit_reached"
+    RECIPIENT_NOT_ALLOWED = "recipient_not_allowed"
+    PROVIDER_UNAVAILABLE = "provider_unavailable"
+    PROVIDER_REJECTED = "provider_rejected"
+    PROVIDER_ERROR = "provider_error"
+    UNSPECIFIED = "unspecified"
+
+
+class CheckoutState:
+    """Where a checkout stands.
+
+    - `open`: it can be paid, or an ask is still open.
+    - `paid`: one of its asks was credited.
+    - `expired`: its time was over, and no ask was open.
+    - `cancelled`: you ended it, while no ask was open.
+
+    Money wins: what had expired or was cancelled becomes `paid`, with `late`, if money of an ask comes
+    after all.
+    """
+
+    OPEN = "open"
+    PAID = "paid"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+@dataclass
+class CreateCheckout(Body):
+    """An order to be paid on a page. Null means absent."""
+
+    # The total, tax included. One of your methods must be able to take it.
+    amount: Money
+    idempotency_key: str
+    # Your own order or transaction reference. The page shows it, and each ask has it.
+    reference: Optional[str] = None
+    # What is paid for. The page shows it.
+    description: Optional[str] = None
+    # What the amount is made of, for receipts and reports. For each item `quantity` times `unit_price`
+    # must be `total`; with a `subtotal`, the item totals must add up to it.
+    charge: Optional[CreateCheckoutCharge] = None
+    # The tax as you reckoned it. It is recorded, not calculated. With `inclusive: true` the tax is inside
+    # `amount.value`, and `charge.subtotal`, if sent, equals `amount.value`. With `inclusive: false`,
+    # `charge.subtotal` is required, and `charge.subtotal` plus `tax.amount` must be `amount.value`.
+    tax: Optional[CreateCheckoutTax] = None
+    # Your own data, echoed as sent. At most 50 keys, 16 KiB and 4 levels.
+    metadata: Any = None
+    # How long the page takes asks; a day if absent.
+    expires_in_seconds: Optional[int] = None
+    # Only methods of this country are offered. ISO 3166-1 alpha-2 code.
+    country: Optional[str] = None
+    # Only these methods are offered, by their `code`; all that you have for the currency if absent.
+    methods: Optional[List[str]] = None
+    # The customer's number, if you know it: digits only, the country code first. The page offers it
+    # masked.
+    phone: Optional[str] = None
+    # Whether no other number may pay. It needs `phone`.
+    phone_fixed: Optional[bool] = None
+    # Where the page leads back to: `https`, at most 512 bytes, without a user and a fragment; with a test
+    # key also `http` to this machine. `till_checkout`, `till_state`, `till_time` and `till_signature` are
+    # added to its query. The signature is by `return_secret`, and is still only a hint: ship by the event
+    # or by a read.
+    return_url: Optional[str] = None
+    # The page's language at first. Absent, it is the browser's.
+    language: Optional[str] = None
+
+
+@dataclass
+class CreateCheckoutCharge(Body):
+    """What the amount is made of, for receipts and reports. For each item `quantity` times `unit_price`
+    must be `total`; with a `subtotal`, the item totals must add up to it.
+    """
+
+    items: List[CreateCheckoutChargeItem]
+    subtotal: Optional[str] = None
+
+
+@dataclass
+class CreateCheckoutChargeItem(Body):
+    """It is part of another object."""
+
+    name: str
+    # A JSON number without exponent, more than 0, with at most 12 digits before the point and 6 after it.
+    # It is reckoned exactly.
+    quantity: str
+    unit_price: str
+    total: str
+
+
+@dataclass
+class CreateCheckoutTax(Body):
+    """The tax as you reckoned it. It is recorded, not calculated. With `inclusive: true` the tax is inside
+    `amount.value`, and `charge.subtotal`, if sent, equals `amount.value`. With `inclusive: false`,
+    `charge.subtotal` is required, and `charge.subtotal` plus `tax.amount` must be `amount.value`.
+    """
+
+    inclusive: bool
+    amount: str
+    # A percentage with two decimals. It is recorded, never recomputed.
+    rate: Optional[str] = None
+    # Your label for the kind of tax.
+    type: Optional[str] = None
+
+
+class Ask(Answer):
+    """One payment that a checkout's page asked for."""
+
+    # Its number within the checkout, from 1.
+    n: int
+    # The payment; null if there is none, or none yet.
+    payment_id: Optional[str]
+    # The method code.
+    method: str
+    # The payment's status; `refused` if what was typed was not accepted and there is no payment. Treat a
+    # value you do not know as open.
+    status: str
+
+
+class Checkout(Answer):
+    """An order that is paid on a page. Every member is always there, null where there is nothing."""
+
+    id: str
+    # The address of the page. Null while the service has no pages.
+    url: Optional[str]
+    # The link that opened it; null if you made it.
+    link_id: Optional[str]
+    state: str
+    amount: Money
+    # Your reference, as sent.
+    reference: Optional[str]
+    idempotency_key: str
+    # The description, as sent.
+    description: Optional[str]
+    charge: Optional[Charge]
+    tax: Optional[Tax]
+    # Your metadata, as sent.
+    metadata: Any
+    # The country, as sent.
+    country: Optional[str]
+    # The methods, as sent.
+    methods: Optional[List[str]]
+    # The number, as sent.
+    phone: Optional[str]
+    # Whether no other number may pay.
+    phone_fixed: bool
+    # The way back, as sent.
+    return_url: Optional[str]
+    # The language, as sent.
+    language: Optional[str]
+    # Until when the page takes new asks. The state changes when no ask is open any more, which may be
+    # later.
+    expires_at: Timestamp
+    created_at: Timestamp
+    # The ask that paid it, the first one that was credited; null until then.
+    payment_id: Optional[str]
+    # When that ask was credited.
+    paid_at: Optional[Timestamp]
+    # Whether the money came after the checkout had expired or was cancelled.
+    late: bool
+    # Whether another ask was credited, too. Give that payment back.
+    overpaid: bool
+    # The payments that the page asked for, the oldest first.
+    asks: List[Ask]
+    updated_at: Timestamp
+
+
+class NewCheckout(Answer):
+    """A checkout as its creation answers it."""
+
+    id: str
+    # The address of the page. Null while the service has no pages.
+    url: Optional[str]
+    # The link that opened it; null if you made it.
+    link_id: Optional[str]
+    state: str
+    amount: Money
+    # Your reference, as sent.
+    reference: Optional[str]
+    idempotency_key: str
+    # The description, as sent.
+    description: Optional[str]
+    charge: Optional[Charge]
+    tax: Optional[Tax]
+    # Your metadata, as sent.
+    metadata: Any
+    # The country, as sent.
+    country: Optional[str]
+    # The methods, as sent.
+    methods: Optional[List[str]]
+    # The number, as sent.
+    phone: Optional[str]
+    # Whether no other number may pay.
+    phone_fixed: bool
+    # The way back, as sent.
+    return_url: Optional[str]
+    # The language, as sent.
+    language: Optional[str]
+    # Until when the page takes new asks. The state changes when no ask is open any more, which may be
+    # later.
+    expires_at: Timestamp
+    created_at: Timestamp
+    # The ask that paid it, the first one that was credited; null until then.
+    payment_id: Optional[str]
+    # When that ask was credited.
+    paid_at: Optional[Timestamp]
+    # Whether the money came after the checkout had expired or was cancelled.
+    late: bool
+    # Whether another ask was credited, too. Give that payment back.
+    overpaid: bool
+    # The payments that the page asked for, the oldest first.
+    asks: List[Ask]
+    updated_at: Timestamp
+    # What the customer's way back is signed with. Keep it with the order; it is in the answer to the
+    # creation alone, and its replays.
+    return_secret: str
+
+
+class CheckoutPage(Answer):
+    """One page of checkouts."""
+
+    items: List[Checkout]
+    # How many match in all.
+    total: int
+    limit: int
+    offset: int
+
+
+class CheckoutSnapshot(Answer):
+    """A checkout as it was after an event. Its address is in the checkout itself."""
+
+    id: str
+    # The link that opened it; null if you made it.
+    link_id: Optional[str]
+    state: str
+    amount: Money
+    # Your reference, as sent.
+    reference: Optional[str]
+    idempotency_key: str
+    # The description, as sent.
+    description: Optional[str]
+    charge: Optional[Charge]
+    tax: Optional[Tax]
+    # Your metadata, as sent.
+    metadata: Any
+    # The country, as sent.
+    country: Optional[str]
+    # The methods, as sent.
+    methods: Optional[List[str]]
+    # The number, as sent.
+    phone: Optional[str]
+    # Whether no other number may pay.
+    phone_fixed: bool
+    # The way back, as sent.
+    return_url: Optional[str]
+    # The language, as sent.
+    language: Optional[str]
+    # Until when the page takes new asks. The state changes when no ask is open any more, which may be
+    # later.
+    expires_at: Timestamp
+    created_at: Timestamp
+    # The ask that paid it, the first one that was credited; null until then.
+    payment_id: Optional[str]
+    # When that ask was credited.
+    paid_at: Optional[Timestamp]
+    # Whether the money came after the checkout had expired or was cancelled.
+    late: bool
+    # Whether another ask was credited, too. Give that payment back.
+    overpaid: bool
+    # The payments that the page asked for, the oldest first.
+    asks: List[Ask]
+    updated_at: Timestamp
+
+
+@dataclass
+class CreateLink(Body):
+    """An address that anybody can pay on. Null means absent. It has `amount` or `open_amount`."""
+
+    # What the page says first, one line of plain text.
+    title: str
+    idempotency_key: str
+    # What the page says below. Each payment is described by the title and this.
+    description: Optional[str] = None
+    # What each customer pays, if it is always the same.
+    amount: Optional[Money] = None
+    # Bounds of what the customer types. Those of your methods hold, too.
+    open_amount: Optional[CreateLinkOpenAmount] = None
+    # What else the customer is asked for. What is typed, 1 to 64 characters, becomes the checkout's
+    # `reference`.
+    ask_reference: Optional[CreateLinkAskReference] = None
+    # Your own data, copied to each payment. At most 50 keys, 16 KiB and 4 levels.
+    metadata: Any = None
+    # Only methods of this country are offered. ISO 3166-1 alpha-2 code.
+    country: Optional[str] = None
+    # Only these methods are offered, by their `code`; all that you have for the currency if absent.
+    methods: Optional[List[str]] = None
+    # Where a paid page leads back to, as with a checkout.
+    return_url: Optional[str] = None
+    # The page's language at first. Absent, it is the browser's.
+    language: Optional[str] = None
+    # When the page stops taking payments, at least five minutes from now; never if absent.
+    expires_at: Optional[Timestamp] = None
+
+
+@dataclass
+class CreateLinkOpenAmount(Body):
+    """Bounds of what the customer types. Those of your methods hold, too."""
+
+    currency: str
+    min: Optional[str] = None
+    max: Optional[str] = None
+    # Amounts that the page proposes.
+    suggested: Optional[List[str]] = None
+
+
+@dataclass
+class CreateLinkAskReference(Body):
+    """What else the customer is asked for. What is typed, 1 to 64 characters, becomes the checkout's
+    `reference`.
+    """
+
+    # What the field is called.
+    label: str
+    # Whether it must be given.
+    required: Optional[bool] = None
+
+
+@dataclass
+class UpdateLink(Body):
+    """What to change. What is absent stays."""
+
+    # Whether the page takes payments.
+    active: Optional[bool] = None
+    # What the page says first.
+    title: Optional[str] = None
+    # When the page stops taking payments. An empty text removes the end.
+    expires_at: Optional[str] = None
+
+
+class Link(Answer):
+    """An address that anybody can pay on. Every member is always there, null where there is nothing."""
+
+    id: str
+    # The address of the page. Null while the service has no pages.
+    url: Optional[str]
+    # Whether the page takes payments, until `expires_at`.
+    active: bool
+    # What the page says first.
+    title: str
+    amount: Optional[LinkAmount]
+    open_amount: Optional[OpenAmount]
+    ask_reference: Optional[AskReference]
+    idempotency_key: str
+    # The description, as sent.
+    description: Optional[str]
+    # Your metadata, as sent.
+    metadata: Any
+    # The country, as sent.
+    country: Optional[str]
+    # The methods, as sent.
+    methods: Optional[List[str]]
+    # The way back, as sent.
+    return_url: Optional[str]
+    # The language, as sent.
+    language: Optional[str]
+    # When the page stops taking payments; null if never.
+    expires_at: Optional[Timestamp]
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class LinkAmount(Answer):
+    """What each customer pays; null if the customer types it."""
+
+    value: str
+    currency: str
+
+
+class OpenAmount(Answer):
+    """Bounds of what the customer types; null if the amount is fixed."""
+
+    currency: str
+    min: Optional[str]
+    max: Optional[str]
+    # Amounts that the page proposes.
+    suggested: List[str]
+
+
+class AskReference(Answer):
+    """What else the customer is asked for; null if nothing."""
+
+    # What the field is called.
+    label: str
+    # Whether it must be given.
+    required: bool
+
+
+class LinkPage(Answer):
+    """One page of links."""
+
+    items: List[Link]
+    # How many match in all.
+    total: int
+    limit: int
+    offset: int
+
+
+class PaymentCheckout(Answer):
+    """The checkout whose page asked for this payment. It is there only if one did."""
+
+    id: str
+    # The link that opened the checkout; null if none did.
+    link_id: Optional[str]
+    # Which of its asks this is, from 1.
+    n: int
+
+
+class EventKind:
+    """What an event tells. Ignore kinds that you do not know."""
+
+    PAYMENT_PENDING = "payment.pending"
+    PAYMENT_PROCESSING = "payment.processing"
+    PAYMENT_SUCCESS = "payment.success"
+    PAYMENT_FAILED = "payment.failed"
+    PAYMENT_EXPIRED = "payment.expired"
+    PAYMENT_LATE_SUCCESS = "payment.late_success"
+    PAYMENT_REVERSED = "payment.reversed"
+    PAYMENT_UPDATED = "payment.updated"
+    PAYMENT_NEEDS_ATTENTION = "payment.needs_attention"
+    PAYMENT_ATTENTION_ENDED = "payment.attention_ended"
+    PAYOUT_PENDING = "payout.pending"
+    PAYOUT_PROCESSING = "payout.processing"
+    PAYOUT_SUCCESS = "payout.success"
+    PAYOUT_FAILED = "payout.failed"
+    PAYOUT_CANCELLED = "payout.cancelled"
+    PAYOUT_LATE_SUCCESS = "payout.late_success"
+    PAYOUT_NEEDS_ATTENTION = "payout.needs_attention"
+    PAYOUT_ATTENTION_ENDED = "payout.attention_ended"
+    REFUND_PENDING = "refund.pending"
+    REFUND_PROCESSING = "refund.processing"
+    REFUND_SUCCESS = "refund.success"
+    REFUND_FAILED = "refund.failed"
+    REFUND_CANCELLED = "refund.cancelled"
+    REFUND_LATE_SUCCESS = "refund.late_success"
+    REFUND_NEEDS_ATTENTION = "refund.needs_attention"
+    REFUND_ATTENTION_ENDED = "refund.attention_ended"
+    CHECKOUT_PAID = "checkout.paid"
+    CHECKOUT_EXPIRED = "checkout.expired"
+    CHECKOUT_CANCELLED = "checkout.cancelled"
+    CHECKOUT_OVERPAID = "checkout.overpaid"
+    WEBHOOK_ENDPOINT_DISABLED = "webhook_endpoint.disabled"
+    WEBHOOK_ENDPOINT_TEST = "webhook_endpoint.test"
+
+
 class Event(Answer):
     """One thing that happened."""
 
@@ -365,6 +950,17 @@ class Event(Answer):
     # wallet is debited.
     # - `payout.needs_attention`, `payout.attention_ended`: the same of a payout, also of one that is held
     # back.
+    # - `refund.pending`: the refund was created, its money is reserved.
+    # - `refund.processing`: the operator holds the request.
+    # - `refund.success`: the customer has the money back, your wallet is debited.
+    # - `refund.failed`, `refund.cancelled`: it ended, and its reserve is released.
+    # - `refund.late_success`: it was paid after it had failed or was cancelled. The status stays, your
+    # wallet is debited.
+    # - `refund.needs_attention`, `refund.attention_ended`: the same of a refund.
+    # - `checkout.paid`: one of its asks was credited. `late` says whether it had expired or was cancelled
+    # before.
+    # - `checkout.expired`, `checkout.cancelled`: it ended without money.
+    # - `checkout.overpaid`: another ask was credited, too. Give that payment back.
     # - `webhook_endpoint.disabled`: we disabled one of your endpoints, because it is gone or only failed
     # for five days.
     type: str
@@ -381,6 +977,8 @@ class EventData(Answer):
 
     payment: Optional[Payment]
     payout: Optional[Payout]
+    refund: Optional[Refund]
+    checkout: Optional[CheckoutSnapshot]
     webhook_endpoint: Optional[WebhookEndpointSnapshot]
 
 
@@ -394,13 +992,13 @@ class EventPage(Answer):
 
 
 class EventList(Answer):
-    """The events of one payment or payout."""
+    """The events of one payment, payout or refund."""
 
     items: List[Event]
 
 
 class AttemptList(Answer):
-    """The attempts of one payment or payout."""
+    """The attempts of one payment, payout or refund."""
 
     items: List[Attempt]
 
@@ -447,6 +1045,43 @@ class PaymentMethodList(Answer):
     items: List[PaymentMethod]
 
 
+@dataclass
+class PredictPaymentMethod(Body):
+    """A number whose method is to be predicted."""
+
+    # A number, as it was typed.
+    phone: str
+    # The country of a number that does not begin with its calling code. It may be left out if all your
+    # methods are in one country.
+    country: Optional[str] = None
+
+
+class PaymentMethodPrediction(Answer):
+    """A number, read, and the methods that it probably belongs to."""
+
+    # The whole number, digits only, as a create takes it.
+    phone: str
+    country: str
+    # The method that the number probably belongs to; empty if that is not known, or if you cannot have it
+    # there.
+    methods: List[PaymentMethodPredictionMethod]
+    # Numbers of the country may have moved to another operator. `false` proves nothing.
+    portable: bool
+
+
+class PaymentMethodPredictionMethod(Answer):
+    """It is part of another object."""
+
+    # What you send as `method`.
+    code: str
+    # What people of the country call it.
+    name: str
+    # `own`: the prefix belongs to this operator alone, and a create by another method refuses the number.
+    # `likely`: the prefix was given to this operator; the number may have moved to another one. Choose
+    # the method before the customer does, and offer the others, too.
+    certainty: str
+
+
 class PaymentMethod(Answer):
     """A kind of wallet."""
 
@@ -475,6 +1110,8 @@ class PaymentMethodCountry(Answer):
     """It is part of another object."""
 
     code: str
+    # What people of the country call the method. Show this where you know the country.
+    name: str
     currency: str
     phone: PaymentMethodCountryPhone
     min_amount: str
@@ -500,6 +1137,7 @@ class MethodSupport(Answer):
 
     payments: bool
     payouts: bool
+    refunds: bool
 
 
 class WalletList(Answer):
@@ -541,7 +1179,9 @@ class TransactionType:
     - `collection_reversal`: the operator took a collection back. It is at most what was available; the
     rest is `owed`, see the wallet.
     - `payout`, `payout_reversal`, `late_payout`: money sent out, come back, or sent out after all.
-    - `fee`: our fee, posted with the collection or payout that it belongs to.
+    - `refund`, `late_refund`: a payment given back, or given back after the refund had failed or was
+    cancelled.
+    - `fee`: our fee, posted with the collection, payout or refund that it belongs to.
     - `adjustment`: a correction made by a person, or the repayment of what you owe (it says so in its
     `reference`).
     """
@@ -552,6 +1192,8 @@ class TransactionType:
     PAYOUT = "payout"
     PAYOUT_REVERSAL = "payout_reversal"
     LATE_PAYOUT = "late_payout"
+    REFUND = "refund"
+    LATE_REFUND = "late_refund"
     FEE = "fee"
     ADJUSTMENT = "adjustment"
 
@@ -570,7 +1212,9 @@ class Transaction(Answer):
     balance_after: str
     payment_id: Optional[str]
     payout_id: Optional[str]
-    # Your reference of the payment or payout.
+    # Of a refund and its fee. `payment_id` is the payment then, and `payout_id` is null.
+    refund_id: Optional[str]
+    # Your reference of the payment, payout or refund.
     reference: Optional[str]
     # The operator's receipt, as it was known when the line was written. A line never changes: a receipt
     # that came later stands on the payment.
@@ -587,6 +1231,7 @@ class Scope:
     PAYMENTS_WRITE = "payments:write"
     PAYOUTS_READ = "payouts:read"
     PAYOUTS_WRITE = "payouts:write"
+    REFUNDS_WRITE = "refunds:write"
     WALLETS_READ = "wallets:read"
     WEBHOOKS_MANAGE = "webhooks:manage"
     KEYS_MANAGE = "keys:manage"
@@ -596,6 +1241,24 @@ class ApiKeyList(Answer):
     """Your keys."""
 
     items: List[ApiKey]
+
+
+class Me(Answer):
+    """A key and its client."""
+
+    client_id: str
+    # What the client is called.
+    name: str
+    # `test`: the sandbox. `live`: real money.
+    mode: str
+    # The public part of the key.
+    key_id: str
+    # What the key may do.
+    scopes: List[str]
+    # What all paths of this document follow. It ends in `/v1`.
+    base_url: str
+    # The revision of the interface, as in the header `Api-Version`.
+    api_version: str
 
 
 class ApiKey(Answer):
@@ -659,7 +1322,7 @@ class NewApiKey(Answer):
 
 @dataclass
 class CreateApiKey(Body):
-    """A request for a key. Unknown members are ignored; null means absent."""
+    """A request for a key. Null means absent."""
 
     # What you call the key.
     name: Optional[str] = None
@@ -671,7 +1334,7 @@ class CreateApiKey(Body):
 
 @dataclass
 class RotateApiKey(Body):
-    """How long the old key keeps working. Unknown members are ignored; null means absent."""
+    """How long the old key keeps working. Null means absent."""
 
     # From 0 (the old key ends now) to 604800 (seven days).
     overlap_seconds: Optional[int] = None
@@ -761,9 +1424,7 @@ class WebhookEndpointList(Answer):
 
 @dataclass
 class CreateWebhookEndpoint(Body):
-    """A request for an endpoint. `url` and `events` are required. Unknown members are ignored; null means
-    absent.
-    """
+    """A request for an endpoint. `url` and `events` are required. Null means absent."""
 
     # Where events are posted to.
     url: Optional[str] = None
@@ -779,7 +1440,7 @@ class CreateWebhookEndpoint(Body):
 
 @dataclass
 class UpdateWebhookEndpoint(Body):
-    """What to change. Unknown members are ignored; null means absent; an empty `description` removes it."""
+    """What to change. Null means absent; an empty `description` removes it."""
 
     # Where events are posted to.
     url: Optional[str] = None
@@ -792,7 +1453,7 @@ class UpdateWebhookEndpoint(Body):
 
 @dataclass
 class RotateWebhookSecret(Body):
-    """The new secret, and how long the old one signs too. Unknown members are ignored; null means absent."""
+    """The new secret, and how long the old one signs too. Null means absent."""
 
     # From 0 (the old secret ends now) to 604800 (seven days).
     overlap_seconds: Optional[int] = None
@@ -809,7 +1470,7 @@ class WebhookTest(Answer):
 
 @dataclass
 class Replay(Body):
-    """What to send again. Unknown members are ignored; null means absent."""
+    """What to send again. Null means absent."""
 
     from_sequence: Optional[int] = None
     to_sequence: Optional[int] = None
@@ -835,9 +1496,7 @@ class Replayed(Answer):
 
 @dataclass
 class Redeliver(Body):
-    """Which endpoint to send to; without it, all that are told about the kind. Unknown members are
-    ignored; null means absent.
-    """
+    """Which endpoint to send to; without it, all that are told about the kind. Null means absent."""
 
     endpoint_id: Optional[str] = None
 
@@ -936,7 +1595,7 @@ class SandboxPrompt(Answer):
 
 @dataclass
 class DecideSandboxPrompt(Body):
-    """The customer's decision. Unknown members are ignored."""
+    """The customer's decision."""
 
     action: str
 
@@ -955,16 +1614,18 @@ class SandboxStoryList(Answer):
 
 
 class SandboxStory(Answer):
-    """What happens to a payment or payout whose phone ends in certain digits."""
+    """What happens to a payment, payout or refund whose phone ends in certain digits; of a refund, it is
+    the phone that paid.
+    """
 
-    # Whether it is played for payments or for payouts.
+    # Whether it is played for payments, for payouts or for refunds.
     subject: str
-    # What the story is called; once among those of payments, once among those of payouts.
+    # What the story is called; once among those of each `subject`.
     name: str
     # The last four digits of the phone; null for every phone that no other story has.
     ends_in: Optional[str]
     description: str
-    # The status in which the story leaves the payment or payout.
+    # The status in which the story leaves the payment, payout or refund.
     status: str
     # The `failure_reason` in which it ends; null where there is none.
     failure_reason: Optional[str]
@@ -994,6 +1655,12 @@ class Problem(Answer):
     payment_id: Optional[str]
     # Only with `idempotency_key_reused`: the payout that the key belongs to.
     payout_id: Optional[str]
+    # Only with `idempotency_key_reused`: the refund that the key belongs to; and with
+    # `refund_in_progress`: the one that is open.
+    refund_id: Optional[str]
+    # Only with `refund_exceeds_payment` and `payment_not_refundable`: what is left to give back of the
+    # payment.
+    refundable: Optional[str]
 
 
 class FieldError(Answer):
@@ -1019,6 +1686,9 @@ class ErrorCode:
     CLIENT_SUSPENDED = "client_suspended"
     PAYMENT_NOT_FOUND = "payment_not_found"
     PAYOUT_NOT_FOUND = "payout_not_found"
+    REFUND_NOT_FOUND = "refund_not_found"
+    CHECKOUT_NOT_FOUND = "checkout_not_found"
+    LINK_NOT_FOUND = "link_not_found"
     EVENT_NOT_FOUND = "event_not_found"
     WEBHOOK_ENDPOINT_NOT_FOUND = "webhook_endpoint_not_found"
     WEBHOOK_ENDPOINT_DISABLED = "webhook_endpoint_disabled"
@@ -1027,6 +1697,13 @@ class ErrorCode:
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     PAYOUT_NOT_CANCELLABLE = "payout_not_cancellable"
+    REFUND_NOT_CANCELLABLE = "refund_not_cancellable"
+    REFUND_IN_PROGRESS = "refund_in_progress"
+    CHECKOUT_LIVE = "checkout_live"
+    PAYMENT_NOT_REFUNDABLE = "payment_not_refundable"
+    REFUND_EXCEEDS_PAYMENT = "refund_exceeds_payment"
+    REFUND_NOT_POSSIBLE = "refund_not_possible"
+    PAGES_NOT_AVAILABLE = "pages_not_available"
     CURSOR_AHEAD = "cursor_ahead"
     REQUEST_TIMEOUT = "request_timeout"
     BODY_TOO_LARGE = "body_too_large"
@@ -1065,6 +1742,7 @@ class FieldErrorCode:
     SCOPE_NOT_GRANTED = "scope_not_granted"
     URL_NOT_ALLOWED = "url_not_allowed"
     UNKNOWN_EVENT = "unknown_event"
+    UNKNOWN_MEMBER = "unknown_member"
 
 
 __all__ = [
@@ -1088,6 +1766,35 @@ __all__ = [
     "Payout",
     "PayoutRecipient",
     "PayoutPage",
+    "RefundStatus",
+    "CreateRefund",
+    "Refund",
+    "RefundRecipient",
+    "RefundPage",
+    "RefundList",
+    "PaymentRefunds",
+    "FailureReason",
+    "CheckoutState",
+    "CreateCheckout",
+    "CreateCheckoutCharge",
+    "CreateCheckoutChargeItem",
+    "CreateCheckoutTax",
+    "Ask",
+    "Checkout",
+    "NewCheckout",
+    "CheckoutPage",
+    "CheckoutSnapshot",
+    "CreateLink",
+    "CreateLinkOpenAmount",
+    "CreateLinkAskReference",
+    "UpdateLink",
+    "Link",
+    "LinkAmount",
+    "OpenAmount",
+    "AskReference",
+    "LinkPage",
+    "PaymentCheckout",
+    "EventKind",
     "Event",
     "EventData",
     "EventPage",
@@ -1095,6 +1802,9 @@ __all__ = [
     "AttemptList",
     "Attempt",
     "PaymentMethodList",
+    "PredictPaymentMethod",
+    "PaymentMethodPrediction",
+    "PaymentMethodPredictionMethod",
     "PaymentMethod",
     "PaymentMethodCountry",
     "PaymentMethodCountryPhone",
@@ -1106,6 +1816,7 @@ __all__ = [
     "Transaction",
     "Scope",
     "ApiKeyList",
+    "Me",
     "ApiKey",
     "RevokedApiKey",
     "NewApiKey",
@@ -1200,6 +1911,8 @@ Payment._members = (
     ("late_success_at", TIMESTAMP, True),
     ("reversed_at", TIMESTAMP, True),
     ("resolution", one(Resolution), True),
+    ("refunds", one(PaymentRefunds), False),
+    ("checkout", one(PaymentCheckout), False),
 )
 FailureDetail._members = (
     ("provider_code", TEXT, True),
@@ -1283,6 +1996,254 @@ PayoutPage._members = (
     ("limit", INTEGER, True),
     ("offset", INTEGER, True),
 )
+CreateRefund._members = (
+    ("payment_id", TEXT, True),
+    ("amount", MONEY, False),
+    ("idempotency_key", TEXT, True),
+    ("reason", TEXT, False),
+    ("reference", TEXT, False),
+    ("description", TEXT, False),
+    ("metadata", ANY, False),
+)
+Refund._members = (
+    ("id", TEXT, True),
+    ("status", TEXT, True),
+    ("payment_id", TEXT, True),
+    ("method", TEXT, True),
+    ("country", TEXT, True),
+    ("amount", MONEY, True),
+    ("fee", TEXT, True),
+    ("net", TEXT, True),
+    ("reason", TEXT, True),
+    ("reference", TEXT, True),
+    ("idempotency_key", TEXT, True),
+    ("provider_reference", TEXT, True),
+    ("failure_reason", TEXT, True),
+    ("failure_detail", one(FailureDetail), True),
+    ("description", TEXT, True),
+    ("recipient", one(RefundRecipient), True),
+    ("metadata", ANY, True),
+    ("created_at", TIMESTAMP, True),
+    ("updated_at", TIMESTAMP, True),
+    ("expires_at", TIMESTAMP, True),
+    ("late_success_at", TIMESTAMP, True),
+    ("resolution", one(Resolution), True),
+)
+RefundRecipient._members = (
+    ("phone", TEXT, True),
+)
+RefundPage._members = (
+    ("items", list_of(one(Refund)), True),
+    ("total", INTEGER, True),
+    ("limit", INTEGER, True),
+    ("offset", INTEGER, True),
+)
+RefundList._members = (
+    ("items", list_of(one(Refund)), True),
+)
+PaymentRefunds._members = (
+    ("refunded", TEXT, True),
+    ("refunding", TEXT, True),
+    ("refundable", TEXT, True),
+)
+CreateCheckout._members = (
+    ("amount", MONEY, True),
+    ("idempotency_key", TEXT, True),
+    ("reference", TEXT, False),
+    ("description", TEXT, False),
+    ("charge", one(CreateCheckoutCharge), False),
+    ("tax", one(CreateCheckoutTax), False),
+    ("metadata", ANY, False),
+    ("expires_in_seconds", INTEGER, False),
+    ("country", TEXT, False),
+    ("methods", list_of(TEXT), False),
+    ("phone", TEXT, False),
+    ("phone_fixed", BOOLEAN, False),
+    ("return_url", TEXT, False),
+    ("language", TEXT, False),
+)
+CreateCheckoutCharge._members = (
+    ("items", list_of(one(CreateCheckoutChargeItem)), True),
+    ("subtotal", TEXT, False),
+)
+CreateCheckoutChargeItem._members = (
+    ("name", TEXT, True),
+    ("quantity", DECIMAL, True),
+    ("unit_price", TEXT, True),
+    ("total", TEXT, True),
+)
+CreateCheckoutTax._members = (
+    ("inclusive", BOOLEAN, True),
+    ("amount", TEXT, True),
+    ("rate", TEXT, False),
+    ("type", TEXT, False),
+)
+Ask._members = (
+    ("n", INTEGER, True),
+    ("payment_id", TEXT, True),
+    ("method", TEXT, True),
+    ("status", TEXT, True),
+)
+Checkout._members = (
+    ("id", TEXT, True),
+    ("url", TEXT, True),
+    ("link_id", TEXT, True),
+    ("state", TEXT, True),
+    ("amount", MONEY, True),
+    ("reference", TEXT, True),
+    ("idempotency_key", TEXT, True),
+    ("description", TEXT, True),
+    ("charge", one(Charge), True),
+    ("tax", one(Tax), True),
+    ("metadata", ANY, True),
+    ("country", TEXT, True),
+    ("methods", list_of(TEXT), True),
+    ("phone", TEXT, True),
+    ("phone_fixed", BOOLEAN, True),
+    ("return_url", TEXT, True),
+    ("language", TEXT, True),
+    ("expires_at", TIMESTAMP, True),
+    ("created_at", TIMESTAMP, True),
+    ("payment_id", TEXT, True),
+    ("paid_at", TIMESTAMP, True),
+    ("late", BOOLEAN, True),
+    ("overpaid", BOOLEAN, True),
+    ("asks", list_of(one(Ask)), True),
+    ("updated_at", TIMESTAMP, True),
+)
+NewCheckout._members = (
+    ("id", TEXT, True),
+    ("url", TEXT, True),
+    ("link_id", TEXT, True),
+    ("state", TEXT, True),
+    ("amount", MONEY, True),
+    ("reference", TEXT, True),
+    ("idempotency_key", TEXT, True),
+    ("description", TEXT, True),
+    ("charge", one(Charge), True),
+    ("tax", one(Tax), True),
+    ("metadata", ANY, True),
+    ("country", TEXT, True),
+    ("methods", list_of(TEXT), True),
+    ("phone", TEXT, True),
+    ("phone_fixed", BOOLEAN, True),
+    ("return_url", TEXT, True),
+    ("language", TEXT, True),
+    ("expires_at", TIMESTAMP, True),
+    ("created_at", TIMESTAMP, True),
+    ("payment_id", TEXT, True),
+    ("paid_at", TIMESTAMP, True),
+    ("late", BOOLEAN, True),
+    ("overpaid", BOOLEAN, True),
+    ("asks", list_of(one(Ask)), True),
+    ("updated_at", TIMESTAMP, True),
+    ("return_secret", TEXT, True),
+)
+CheckoutPage._members = (
+    ("items", list_of(one(Checkout)), True),
+    ("total", INTEGER, True),
+    ("limit", INTEGER, True),
+    ("offset", INTEGER, True),
+)
+CheckoutSnapshot._members = (
+    ("id", TEXT, True),
+    ("link_id", TEXT, True),
+    ("state", TEXT, True),
+    ("amount", MONEY, True),
+    ("reference", TEXT, True),
+    ("idempotency_key", TEXT, True),
+    ("description", TEXT, True),
+    ("charge", one(Charge), True),
+    ("tax", one(Tax), True),
+    ("metadata", ANY, True),
+    ("country", TEXT, True),
+    ("methods", list_of(TEXT), True),
+    ("phone", TEXT, True),
+    ("phone_fixed", BOOLEAN, True),
+    ("return_url", TEXT, True),
+    ("language", TEXT, True),
+    ("expires_at", TIMESTAMP, True),
+    ("created_at", TIMESTAMP, True),
+    ("payment_id", TEXT, True),
+    ("paid_at", TIMESTAMP, True),
+    ("late", BOOLEAN, True),
+    ("overpaid", BOOLEAN, True),
+    ("asks", list_of(one(Ask)), True),
+    ("updated_at", TIMESTAMP, True),
+)
+CreateLink._members = (
+    ("title", TEXT, True),
+    ("description", TEXT, False),
+    ("amount", MONEY, False),
+    ("open_amount", one(CreateLinkOpenAmount), False),
+    ("ask_reference", one(CreateLinkAskReference), False),
+    ("idempotency_key", TEXT, True),
+    ("metadata", ANY, False),
+    ("country", TEXT, False),
+    ("methods", list_of(TEXT), False),
+    ("return_url", TEXT, False),
+    ("language", TEXT, False),
+    ("expires_at", TIMESTAMP, False),
+)
+CreateLinkOpenAmount._members = (
+    ("currency", TEXT, True),
+    ("min", TEXT, False),
+    ("max", TEXT, False),
+    ("suggested", list_of(TEXT), False),
+)
+CreateLinkAskReference._members = (
+    ("label", TEXT, True),
+    ("required", BOOLEAN, False),
+)
+UpdateLink._members = (
+    ("active", BOOLEAN, False),
+    ("title", TEXT, False),
+    ("expires_at", TEXT, False),
+)
+Link._members = (
+    ("id", TEXT, True),
+    ("url", TEXT, True),
+    ("active", BOOLEAN, True),
+    ("title", TEXT, True),
+    ("amount", one(LinkAmount), True),
+    ("open_amount", one(OpenAmount), True),
+    ("ask_reference", one(AskReference), True),
+    ("idempotency_key", TEXT, True),
+    ("description", TEXT, True),
+    ("metadata", ANY, True),
+    ("country", TEXT, True),
+    ("methods", list_of(TEXT), True),
+    ("return_url", TEXT, True),
+    ("language", TEXT, True),
+    ("expires_at", TIMESTAMP, True),
+    ("created_at", TIMESTAMP, True),
+    ("updated_at", TIMESTAMP, True),
+)
+LinkAmount._members = (
+    ("value", TEXT, True),
+    ("currency", TEXT, True),
+)
+OpenAmount._members = (
+    ("currency", TEXT, True),
+    ("min", TEXT, True),
+    ("max", TEXT, True),
+    ("suggested", list_of(TEXT), True),
+)
+AskReference._members = (
+    ("label", TEXT, True),
+    ("required", BOOLEAN, True),
+)
+LinkPage._members = (
+    ("items", list_of(one(Link)), True),
+    ("total", INTEGER, True),
+    ("limit", INTEGER, True),
+    ("offset", INTEGER, True),
+)
+PaymentCheckout._members = (
+    ("id", TEXT, True),
+    ("link_id", TEXT, False),
+    ("n", INTEGER, True),
+)
 Event._members = (
     ("id", TEXT, True),
     ("type", TEXT, True),
@@ -1294,6 +2255,8 @@ Event._members = (
 EventData._members = (
     ("payment", one(Payment), False),
     ("payout", one(Payout), False),
+    ("refund", one(Refund), False),
+    ("checkout", one(CheckoutSnapshot), False),
     ("webhook_endpoint", one(WebhookEndpointSnapshot), False),
 )
 EventPage._members = (
@@ -1324,6 +2287,21 @@ Attempt._members = (
 PaymentMethodList._members = (
     ("items", list_of(one(PaymentMethod)), True),
 )
+PredictPaymentMethod._members = (
+    ("phone", TEXT, True),
+    ("country", TEXT, False),
+)
+PaymentMethodPrediction._members = (
+    ("phone", TEXT, True),
+    ("country", TEXT, True),
+    ("methods", list_of(one(PaymentMethodPredictionMethod)), True),
+    ("portable", BOOLEAN, True),
+)
+PaymentMethodPredictionMethod._members = (
+    ("code", TEXT, True),
+    ("name", TEXT, True),
+    ("certainty", TEXT, True),
+)
 PaymentMethod._members = (
     ("code", TEXT, True),
     ("name", TEXT, True),
@@ -1337,6 +2315,7 @@ PaymentMethod._members = (
 )
 PaymentMethodCountry._members = (
     ("code", TEXT, True),
+    ("name", TEXT, True),
     ("currency", TEXT, True),
     ("phone", one(PaymentMethodCountryPhone), True),
     ("min_amount", TEXT, True),
@@ -1352,6 +2331,7 @@ PaymentMethodCountryPhone._members = (
 MethodSupport._members = (
     ("payments", BOOLEAN, True),
     ("payouts", BOOLEAN, True),
+    ("refunds", BOOLEAN, True),
 )
 WalletList._members = (
     ("items", list_of(one(Wallet)), True),
@@ -1382,6 +2362,7 @@ Transaction._members = (
     ("balance_after", TEXT, True),
     ("payment_id", TEXT, True),
     ("payout_id", TEXT, True),
+    ("refund_id", TEXT, True),
     ("reference", TEXT, True),
     ("provider_reference", TEXT, True),
     ("created_at", TIMESTAMP, True),
@@ -1389,6 +2370,15 @@ Transaction._members = (
 )
 ApiKeyList._members = (
     ("items", list_of(one(ApiKey)), True),
+)
+Me._members = (
+    ("client_id", TEXT, True),
+    ("name", TEXT, True),
+    ("mode", TEXT, True),
+    ("key_id", TEXT, True),
+    ("scopes", list_of(TEXT), True),
+    ("base_url", TEXT, True),
+    ("api_version", TEXT, True),
 )
 ApiKey._members = (
     ("id", TEXT, True),
@@ -1590,6 +2580,8 @@ Problem._members = (
     ("errors", list_of(one(FieldError)), False),
     ("payment_id", TEXT, False),
     ("payout_id", TEXT, False),
+    ("refund_id", TEXT, False),
+    ("refundable", TEXT, False),
 )
 FieldError._members = (
     ("pointer", TEXT, True),

@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import time
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from .error import Mistake, TillError
@@ -101,8 +102,9 @@ def header(headers: Mapping[str, Any], name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def verify(secrets: Secrets, headers: Mapping[str, Any], body: bytes, now: float) -> Event:
-    """Returns the event of a delivery if one of the secrets signed it within five minutes of now.
+def verify(secrets: Secrets, headers: Mapping[str, Any], body: bytes, now: Optional[float] = None) -> Event:
+    """Returns the event of a delivery if one of the secrets signed it within five minutes of now, which is this machine's clock
+    if it is not given.
 
     body is the bytes as they came, before anything parsed them. Signatures are looked at before the age, so that a stranger
     learns nothing about the clock.
@@ -124,7 +126,7 @@ def verify(secrets: Secrets, headers: Mapping[str, Any], body: bytes, now: float
         good = _signed(_read_secret(text), id, stamp, given, bytes(body)) or good
     if not good:
         raise BadSignature()
-    skew = int(stamp) - now
+    skew = int(stamp) - (time.time() if now is None else now)
     if skew < -TOLERANCE:
         raise TooOld(skew)
     if skew > TOLERANCE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 from . import operations_gen as ops
 from .call import Caller, Request
@@ -19,7 +19,7 @@ from .types_gen import (
     WebhookEndpointList,
     WebhookTest,
 )
-from .wire import render
+from .wire import body_of, render
 
 
 class WebhookEndpoints:
@@ -28,12 +28,12 @@ class WebhookEndpoints:
     def __init__(self, client: Caller) -> None:
         self._c = client
 
-    def create(self, endpoint: CreateWebhookEndpoint) -> NewWebhookEndpoint:
+    def create(self, endpoint: Optional[CreateWebhookEndpoint] = None, **members: Any) -> NewWebhookEndpoint:
         """Registers an address. Its secret is in the answer, this once.
 
         A create without an answer is not repeated: list the endpoints, and delete the one whose secret you have not seen.
         """
-        return self._c.read(NewWebhookEndpoint, Request(ops.CREATE_WEBHOOK_ENDPOINT, body=render(endpoint.to_json())))
+        return self._c.read(NewWebhookEndpoint, Request(ops.CREATE_WEBHOOK_ENDPOINT, body=render(body_of(CreateWebhookEndpoint, endpoint, members).to_json())))
 
     def list(self) -> WebhookEndpointList:
         """All endpoints."""

@@ -7,7 +7,7 @@ import math
 import re
 from datetime import datetime, timezone
 from decimal import Decimal
-from typing import Any, Callable, ClassVar, Dict, List, Tuple, Type, TypeVar, Union
+from typing import Any, Callable, ClassVar, Dict, List, Optional, Tuple, Type, TypeVar, Union
 
 A = TypeVar("A", bound="Answer")
 
@@ -202,6 +202,18 @@ def _maybe(convert: Callable[[Any], Any], value: Any) -> Any:
     return None if value is None else convert(value)
 
 
+B = TypeVar("B", bound="Body")
+
+
+def body_of(cls: Type[B], given: Optional[B], members: Dict[str, Any]) -> B:
+    """What a create sends: one of its class, or its members by name."""
+    if given is None:
+        return cls(**members)
+    if members or not isinstance(given, cls):
+        raise TypeError("till: give a till.%s, or its members by name, as method=\"mtn_momo\"" % cls.__name__)
+    return given
+
+
 Members = Tuple[Tuple[str, Kind, bool], ...]
 
 
@@ -245,10 +257,12 @@ class Answer:
 
     __hash__ = None  # type: ignore[assignment]
 
+    _shown: ClassVar[Tuple[str, ...]] = ("id", "status", "type", "pointer", "code")
+
     def __repr__(self) -> str:
-        # Without its members: they hold phones, and texts of errors end up in logs.
-        name = getattr(self, "id", None)
-        return "<%s%s>" % (type(self).__name__, " " + name if isinstance(name, str) else "")
+        # Only what no secret and no person is in: texts of errors end up in logs.
+        shown = ["%s=%r" % (name, value) for name in self._shown for value in [getattr(self, name, None)] if isinstance(value, str)]
+        return "<%s>" % " ".join([type(self).__name__] + shown)
 
 
 class Body:

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import {
-  AlreadyPaid, AttemptOpen, InvalidWish, Misuse, Money, OrderError, Refused, SweepFailed, Teller, Till, TillError, Unavailable, Unclear, type Change, type CreatePaymentCharge, type Payment, type Progress,
+  AlreadyPaid, AttemptOpen, InvalidWish, Misuse, Money, OrderError, Refused, SweepFailed, Teller, Till, TillError, Unavailable, Unclear, type Change, type CreatePaymentCharge, type CreateRefund, type Payment, type Progress,
+  type RefundChange,
   type Store,
 } from "../src/index.js";
 import { nodeWebhook } from "../src/node/index.js";
@@ -37,6 +38,7 @@ export interface Command {
   status?: string;
   quantity?: string;
   kind?: string;
+  reason?: CreateRefund["reason"];
   base_url: string;
   key_file: string;
   expect: "test" | "live";
@@ -68,6 +70,8 @@ class Driver<Tx> {
   private state = "";
   private armed = ""; // the point at which to die
   private fails = 0; // how often the function is still to fail
+  private givesBack = false; // the function gives back what was paid twice
+  private booked = new Set<string>(); // refunds, by order and amount, as one should not
   private server: Server | undefined;
 
   constructor(private readonly open: (folder: string) => Promise<Shop<Tx>>) {}
@@ -76,11 +80,15 @@ class Driver<Tx> {
     switch (c.do) {
       case "new": return this.start(c);
       case "collect": case "payout": return this.write(c);
-      case "send": return sent(await (c.kind === "payout" ? this.teller.sendPayOut(c.order) : this.teller.send(c.order)));
+      case "refund": return this.refund(c);
+      case "give_back": return this.giveBack(c);
+      case "send":
+        if (c.kind === "refund") return this.sendRefund(c.order);
+        return sent(await (c.kind === "payout" ? this.teller.sendPayOut(c.order) : this.teller.send(c.order)));
       case "resend": return sent(await this.teller.resend(c.order));
       case "withdraw": return this.teller.withdraw(c.order);
       case "abandon": return this.teller.abandon(c.order);
-      case "wait": return { status: (await (c.kind === "payout" ? this.teller.waitPayOut(c.order, c.seconds * 1000) : this.teller.wait(c.order, c.seconds * 1000))).status };
+      case "wait": return this.wait(c);
       case "sweep": return this.sweep();
       case "buy": return this.buy(c);
       case "run": return void this.teller.run().catch((e: unknown) => console.error(e));
@@ -103,7 +111,7 @@ class Driver<Tx> {
   private async start(c: Command): Promise<void> {
     const ms = (name: string, otherwise: number) => c.options?.[name] ?? otherwise;
     if (c.mutant && !mutants.includes(c.mutant)) throw new Error("no such mutant");
-    [this.mutant, this.state] = [c.mutant, c.state];
+    [this.mutant, this.state, this.givesBack] = [c.mutant, c.state, ms("give_back", 0) !== 0];
     this.shop = await this.open(c.mutant === "key_not_stored" ? join(c.state, `forgotten-${process.pid}`) : c.state);
     const apiKey = async () => {
       if (ms("key_wait", 0)) await pause(ms("key_wait", 0));
@@ -116,7 +124,8 @@ class Driver<Tx> {
     const store = mutatedStore(this.shop.store, this.mutant, (point) => this.crash(point));
     this.teller = new Teller(this.till, store, (change, tx) => this.onChange(change, tx), {
       sendUntil: { payment: ms("send_until", 600_000), payout: ms("send_until", 86_400_000) }, lookAfter: ms("look_after", 60_000), openAfter: ms("open_after", 120_000),
-      now: () => Date.now() + ms("clock", 0),
+      now: () => Date.now() + ms("clock", 0), foreign: ms("foreign", 0) !== 0 || this.mutant === "foreign_handed_over",
+      from: ms("from_end", 0) === 0 || this.mutant === "history_shipped" ? "start" : "end",
     });
     await this.shop.store.install();
   }
@@ -143,28 +152,49 @@ class Driver<Tx> {
     this.crash("after_write");
   }
 
+  /** Writes a wish to give a payment back; without a value, all that is left. */
+  private async refund({ order, reason, value, currency }: Command): Promise<void> {
+    await this.shop.update((tx) => this.teller.refund(tx, { order, reason, amount: value ? { value, currency } : undefined }));
+    this.crash("after_write");
+  }
+
+  /** Sends a refund; and books it already, as one should not. */
+  private async sendRefund(order: string): Promise<Result> {
+    const p = await this.teller.sendRefund(order);
+    if (this.mutant === "refund_booked_on_202" && p.refund) await this.shop.update(async (tx) => this.shop.act(tx, order, "refunded " + p.refund!.amount.value));
+    return sent(p);
+  }
+
   /** Writes and sends many orders, eight at a time, as customers do. */
   private async buy(c: Command): Promise<void> {
-    let i = 0;
-    const errors: unknown[] = [];
-    const customer = async () => {
-      while (i < c.n) {
-        const order = `b-${c.from + i++}`;
-        try {
-          await this.write({ ...c, do: "collect", order });
-          await this.teller.send(order);
-        } catch (e) {
-          if (!(e instanceof AlreadyPaid)) errors.push(e); // a customer who clicks again
-        }
+    await each(c, async (_, order) => {
+      try {
+        await this.write({ ...c, do: "collect", order });
+        await this.teller.send(order);
+      } catch (e) {
+        if (!(e instanceof AlreadyPaid)) throw e; // a customer who clicks again
       }
-    };
-    await Promise.all(Array.from({ length: 8 }, customer));
-    if (errors.length) throw errors[0];
+    });
+  }
+
+  /** Writes and sends refunds of every second order: all of it, or a part. A refund that was written before it was killed is not written again. */
+  private async giveBack(c: Command): Promise<void> {
+    await each(c, async (i, order) => {
+      if (i % 2 !== 0) return;
+      if (!(await this.shop.store.newest("refund", order))) await this.refund({ ...c, order, value: i % 4 === 0 ? "" : c.value });
+      await this.teller.sendRefund(order);
+    });
+  }
+
+  private async wait({ kind, order, seconds }: Command): Promise<Result> {
+    const ms = seconds * 1000;
+    const about = kind === "payout" ? this.teller.waitPayOut(order, ms) : kind === "refund" ? this.teller.waitRefund(order, ms) : this.teller.wait(order, ms);
+    return { status: (await about).status };
   }
 
   /** The shop's one function. */
   private async onChange(c: Change, tx: Tx): Promise<void> {
-    if (!c.order) return; // another shop's payment
+    const order = c.order || "foreign " + c.reference;
     if (this.fails-- > 0) throw new Error("the shop's function fails");
     let what = c.kind.replaceAll(".", " ");
     if (c.paid) what = c.alreadyPaid ? "give back" : "paid";
@@ -172,9 +202,24 @@ class Driver<Tx> {
     else if (c.takenBack) what = "taken back";
     else if (c.paidOut) what = "paid out";
     else if (c.payoutFailed) what = "payout failed";
+    else if (c.refunded) what = `refunded ${c.refund.amount.value} left ${c.left?.value ?? "?"}`;
+    else if (c.refundFailed) what = "refund failed";
+    else if (c.refused || c.lapsed || c.lost) what = [c.kind.split(".")[1], ...c.errors.map((e) => e.pointer)].join(" ");
+    if (c.lapsed && this.mutant === "lapse_forgotten") return;
+    if (c.refunded && this.misbooked(c as RefundChange)) return;
     this.crash("in_function");
-    if (this.mutant === "function_outside") await actOutside(this.state, c.order, what);
-    else await this.shop.act(tx, c.order, what);
+    if (this.givesBack && c.paid && c.alreadyPaid) await this.teller.refund(tx, { order: c.order, payment: c.payment.id, reason: "duplicate" });
+    if (this.mutant === "function_outside") await actOutside(this.state, order, what);
+    else await this.shop.act(tx, order, what);
+  }
+
+  /** Reports whether a mistake keeps the shop from booking a refund. */
+  private misbooked(c: RefundChange): boolean {
+    if (this.mutant === "refund_booked_on_202") return true;
+    const sum = `${c.order} ${c.refund.amount.value}`;
+    const booked = this.booked.has(sum);
+    this.booked.add(sum);
+    return booked && this.mutant === "refund_booked_by_amount";
   }
 
   private async sweep(): Promise<Result> {
@@ -217,6 +262,20 @@ class Driver<Tx> {
   }
 }
 
+/** Does something for many orders, eight at a time. */
+async function each(c: Command, work: (i: number, order: string) => Promise<void>): Promise<void> {
+  let i = 0;
+  const errors: unknown[] = [];
+  const worker = async () => {
+    while (i < c.n) {
+      const n = c.from + i++;
+      await work(n, `b-${n}`).catch((e: unknown) => errors.push(e));
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, worker));
+  if (errors.length) throw errors[0];
+}
+
 /** The result of a send. */
 function sent(p: Progress): Result {
   return { state: p.state, replayed: p.replayed ?? false, ...(p.error ? { why: told(p.error)["error"] } : {}) };
@@ -226,9 +285,9 @@ function sent(p: Progress): Result {
 function told(e: unknown): Result {
   const text = e instanceof Error ? e.message : String(e);
   if (e instanceof InvalidWish) return { error: "invalid", member: e.member, text };
-  if (e instanceof AttemptOpen || e instanceof AlreadyPaid || (e instanceof OrderError && ["still_open", "may_have_arrived"].includes(e.code))) return { error: e.code, text };
+  if (e instanceof AttemptOpen || e instanceof AlreadyPaid || (e instanceof OrderError && ["still_open", "may_have_arrived", "not_paid"].includes(e.code))) return { error: e.code, text };
   if (e instanceof Misuse && e.code === "wrong_mode") return { error: e.code, text };
   if (!(e instanceof TillError)) return { error: "other", text };
   const error = e instanceof Refused ? "refused" : e instanceof Unavailable ? "unavailable" : e instanceof Unclear ? "unclear" : "other";
-  return { error, code: e.code, status: e.status, retry_after: e.retry_after, tries: e.tries, text };
+  return { error, code: e.code, status: e.status, retry_after: e.retry_after, tries: e.tries, detail: e.detail, pointers: e.errors.map((f) => f.pointer), text };
 }

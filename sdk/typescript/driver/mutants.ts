@@ -11,6 +11,8 @@ import type { NodeRequest, NodeResponse } from "../src/node/index.js";
 export const mutants = [
   "new_key_per_try", "key_not_stored", "body_anew", "no_age_check", "signature_over_parsed", "duplicates_by_event_id", "rank_ignored",
   "conflict_retried", "retry_after_ignored", "float_amount", "offset_paging", "unknown_status_final", "function_outside",
+  "lapse_forgotten", "foreign_handed_over", "history_shipped",
+  "refund_new_key_per_try", "refund_booked_by_amount", "refund_booked_on_202",
 ];
 
 const keyForm = /"idempotency_key":"[^"]*"/g;
@@ -19,10 +21,11 @@ const statuses = ["pending", "processing", "success", "failed", "expired", "canc
 /** Carries requests, dies where it is told to, and makes mistakes. */
 export function mutatedFetch(mutant: string, crash: (point: string) => void): typeof fetch {
   return async (address, init) => {
-    const create = init?.method === "POST" && /\/(payments|payouts)$/.test(String(address));
+    const create = init?.method === "POST" && /\/(payments|payouts|refunds)$/.test(String(address));
+    const newKey = create && (mutant === "new_key_per_try" || (mutant === "refund_new_key_per_try" && String(address).endsWith("/refunds")));
     const meant = init?.body ? new TextDecoder().decode(init.body as Uint8Array) : ""; // before the mistake
     let body = init?.body ?? null;
-    if (create && mutant === "new_key_per_try") body = meant.replace(keyForm, `"idempotency_key":"${randomUUID()}"`);
+    if (newKey) body = meant.replace(keyForm, `"idempotency_key":"${randomUUID()}"`);
     if (create && mutant === "body_anew") body = meant.replace(/}$/, `,"description":"at ${process.hrtime.bigint()}"}`);
     const go = () => fetch(address, { ...init, body });
     let res = await go();
@@ -42,7 +45,7 @@ export function mutatedFetch(mutant: string, crash: (point: string) => void): ty
       return rewrite(text.replace(/"status":"([a-z_]+)","method"/g, (m, s: string) => (statuses.includes(s) ? m : '"status":"failed","method"')));
     }
     // The key that was sent is read as the one that was meant.
-    if (mutant === "new_key_per_try" && create) return rewrite((await res.text()).replace(keyForm, meant.match(keyForm)![0]));
+    if (newKey) return rewrite((await res.text()).replace(keyForm, meant.match(keyForm)![0]));
     return res;
   };
 }

@@ -12,7 +12,7 @@ const { FOLDER, PORT, TILL_WEBHOOK_SECRET: secret } = process.env;
 const till = new Till({ baseUrl: "http://127.0.0.1:1/v1", apiKey: "till_test_a_b", expect: "test" });
 const teller = new Teller(till, await fileStore(FOLDER + "/store"), (change) => {
   if (change.paid) appendFileSync(FOLDER + "/acted", `${change.payment.id} ${change.payment.amount.value}\n`);
-});
+}, { foreign: true });
 
 /** Serves a function from a Request to a Response, as the runtimes of Hono and Next do. */
 function serve(handler) {

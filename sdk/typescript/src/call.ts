@@ -105,12 +105,15 @@ export function judge(op: Operation, t: Tried, before: boolean): Verdict {
   return unless("refused");
 }
 
+/** What a problem names. @internal */
+export const named = (p: Partial<Problem>) => Object.fromEntries(["payment_id", "payout_id", "refund_id", "refundable"].map((m) => [m, p[m as "refundable"] ?? ""])) as Pick<Failure, "payment_id" | "payout_id" | "refund_id" | "refundable">;
+
 /** Makes the error of a verdict. @internal */
 export function failure(v: Verdict, t: Tried, key: string, tries: number): TillError {
   const p: Partial<Problem> = t.problem ?? {};
   const f: Failure = {
     code: p.code ?? "", status: t.status, detail: p.detail ?? "", errors: p.errors ?? [], request_id: t.headers.get("X-Request-Id") ?? p.request_id ?? "",
-    retry_after: t.retryAfter / 1000, idempotency_key: key, tries, reason: t.reason, payment_id: p.payment_id ?? "", payout_id: p.payout_id ?? "",
+    retry_after: t.retryAfter / 1000, idempotency_key: key, tries, reason: t.reason, ...named(p),
   };
   return new (v === "unavailable" ? Unavailable : v === "unclear" ? Unclear : Refused)(f, t.cause);
 }
@@ -312,7 +315,7 @@ export class Caller {
   }
 }
 
-/** Reads an answer. JSON of something else, as a portal sends it, is no answer to a read: lists have items, all else has an id. */
+/** Reads an answer. JSON of something else, as a portal sends it, is no answer to a read: lists have items, all else has an id, and who the key is has the key's. */
 function understand(op: Operation, t: Tried, text: string, key: string): void {
   if (t.status === 204) return;
   // A refusal that holds the API key repeats the request, as some proxies do. Its texts would bring the key into logs.
@@ -323,10 +326,10 @@ function understand(op: Operation, t: Tried, text: string, key: string): void {
     if (t.status < 400) t.reason = "not_json";
     return;
   }
-  const answer = Object(t.value) as Partial<Problem> & { id?: unknown; items?: unknown };
+  const answer = Object(t.value) as Partial<Problem> & { id?: unknown; key_id?: unknown; items?: unknown };
   if (t.status >= 400) {
     if (answer.code && typeof answer.code === "string") t.problem = answer as Problem;
-  } else if (op[0] === "GET" && !(op[1].endsWith("}") ? answer.id : Array.isArray(answer.items))) t.reason = "not_json";
+  } else if (op[0] === "GET" && !(/}$|me$/.test(op[1]) ? answer.id ?? answer.key_id : Array.isArray(answer.items))) t.reason = "not_json";
 }
 
 function headers(r: Request, key: string): Record<string, string> {

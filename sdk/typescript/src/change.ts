@@ -1,29 +1,37 @@
-import type { EventType } from "./events.js";
-import type { Payment, Payout } from "./types.gen.js";
+import type { MoneyValue } from "./money.js";
+import type { EventKind, FieldError, Payment, Payout, Refund } from "./types.gen.js";
 
-/** What news about payments and payouts have alike. */
+/** What news about payments, payouts and refunds have alike. */
 export interface News {
-  /** As `payment.success`. */
-  kind: EventType;
-  /** Your id of what is paid; "" for a payment that this outbox did not make. */
+  /** As `payment.success`; or `payment.refused`, `.lapsed`, `.lost`, which are no events of the service, and so for payouts and refunds. */
+  kind: EventKind;
+  /** Your id of what is paid; "" for a payment that this outbox did not make: see the option `foreign`. */
   order: string;
-  /** As the payment has it. */
+  /** As the payment, payout or refund has it. */
   reference: string;
+  /** Of a refund, which one of the order's; 0 if it was made elsewhere. */
   attempt: number;
   idempotency_key: string;
   /** The money came after it had failed or expired. */
   late: boolean;
   /** Another attempt of the order was paid before: give this one back. */
   alreadyPaid: boolean;
-  /** "" where a read brought the news. */
+  /** "" where no event brought the news. */
   event_id: string;
   sequence: number;
+  /** Why it was refused, lapsed or lost: a code of the service, or `stale`. */
+  problem: string;
+  /** Of the problem, for people. */
+  detail: string;
+  errors: FieldError[];
 }
 
 /** News about a payment. */
 export interface PaymentChange extends News {
   payment: Payment;
   payout: null;
+  refund: null;
+  left: null;
   /** The customer has paid: success, or money that came late. */
   paid: boolean;
   /** It ended without money. */
@@ -32,12 +40,19 @@ export interface PaymentChange extends News {
   takenBack: boolean;
   paidOut: false;
   payoutFailed: false;
+  refunded: false;
+  refundFailed: false;
+  refused: false;
+  lapsed: false;
+  lost: false;
 }
 
 /** News about a payout. */
 export interface PayoutChange extends News {
   payment: null;
   payout: Payout;
+  refund: null;
+  left: null;
   paid: false;
   failed: false;
   takenBack: false;
@@ -45,7 +60,54 @@ export interface PayoutChange extends News {
   paidOut: boolean;
   /** It ended, and its money is yours again. */
   payoutFailed: boolean;
+  refunded: false;
+  refundFailed: false;
+  refused: false;
+  lapsed: false;
+  lost: false;
+}
+
+/** News about a refund. */
+export interface RefundChange extends News {
+  payment: null;
+  payout: null;
+  refund: Refund;
+  /** What of its payment can still go back, with `refunded`; null if the service does not know the payment. */
+  left: MoneyValue | null;
+  paid: false;
+  failed: false;
+  takenBack: false;
+  paidOut: false;
+  payoutFailed: false;
+  /** The customer has the money back. Book it by `refund.id`. */
+  refunded: boolean;
+  /** It ended, and its money is yours again. */
+  refundFailed: boolean;
+  refused: false;
+  lapsed: false;
+  lost: false;
+}
+
+/** News about an attempt that the service does not have. */
+export interface EndedChange extends News {
+  payment: null;
+  payout: null;
+  refund: null;
+  left: null;
+  paid: false;
+  failed: false;
+  takenBack: false;
+  paidOut: false;
+  payoutFailed: false;
+  refunded: false;
+  refundFailed: false;
+  /** The service does not take it, and why: nothing exists. */
+  refused: boolean;
+  /** It was not sent in its time: nothing exists. */
+  lapsed: boolean;
+  /** The service does not know a payment any more that it had, or a payout or refund that it may have had: a person looks. */
+  lost: boolean;
 }
 
 /** News about an attempt. */
-export type Change = PaymentChange | PayoutChange;
+export type Change = PaymentChange | PayoutChange | RefundChange | EndedChange;

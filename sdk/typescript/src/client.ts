@@ -1,12 +1,16 @@
 import { ApiKeys } from "./apikeys.js";
 import { Caller, type Try } from "./call.js";
+import { Checkouts } from "./checkouts.js";
 import { Misuse } from "./error.js";
 import { Events } from "./events.js";
+import { getMe } from "./operations.gen.js";
 import { PaymentMethods } from "./paymentmethods.js";
-import { Payments } from "./payments.js";
+import { Payments, type CallOptions } from "./payments.js";
 import { Payouts } from "./payouts.js";
+import { Refunds } from "./refunds.js";
 import { Sandbox } from "./sandbox.js";
 import { Transactions } from "./transactions.js";
+import type { Me } from "./types.gen.js";
 import { Wallets } from "./wallets.js";
 import { WebhookEndpoints } from "./webhookendpoints.js";
 
@@ -36,6 +40,8 @@ export interface TillOptions {
 export class Till {
   readonly payments: Payments;
   readonly payouts: Payouts;
+  readonly refunds: Refunds;
+  readonly checkouts: Checkouts;
   readonly events: Events;
   readonly webhooks: WebhookEndpoints;
   readonly paymentMethods: PaymentMethods;
@@ -56,6 +62,8 @@ export class Till {
     this.caller = caller;
     this.payments = new Payments(caller);
     this.payouts = new Payouts(caller);
+    this.refunds = new Refunds(caller);
+    this.checkouts = new Checkouts(caller);
     this.events = new Events(caller);
     this.webhooks = new WebhookEndpoints(caller);
     this.paymentMethods = new PaymentMethods(caller);
@@ -63,6 +71,11 @@ export class Till {
     this.transactions = new Transactions(caller);
     this.apiKeys = new ApiKeys(caller);
     this.sandbox = new Sandbox(caller);
+  }
+
+  /** Whose key this is, what it may do, and where the service is reached. */
+  me(options: CallOptions = {}): Promise<Me> {
+    return this.caller.read<Me>({ op: getMe, signal: options.signal });
   }
 
   /** How far the service's clock is ahead of this machine's, in ms, if an answer has told. */
@@ -80,6 +93,6 @@ function address(text: string, plainHttp: boolean): string {
   }
   const here = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
   const good = url.protocol === "https:" || (url.protocol === "http:" && (plainHttp || here));
-  if (!good || !url.hostname || url.username || url.password || url.search || url.hash) throw new Misuse("bad_base_url");
+  if (!good || /[@?#]/.test(text)) throw new Misuse("bad_base_url");
   return text.replace(/\/+$/, "");
 }

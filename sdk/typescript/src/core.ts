@@ -1,3 +1,4 @@
+import { sleep } from "./call.js";
 import type { Change } from "./change.js";
 import type { Till } from "./client.js";
 import type { Kind, Store } from "./store.js";
@@ -28,7 +29,7 @@ export interface Attention {
 
 /** What a teller can be told. Times are in milliseconds. */
 export interface TellerOptions<Tx> {
-  /** How long a payment and a payout are sent, 10 minutes and 24 hours otherwise. Nobody's phone rings at night for an order of the afternoon. */
+  /** How long a payment and a payout are sent, 10 minutes and 24 hours otherwise; a refund as long as a payout. Nobody's phone rings at night for an order of the afternoon. */
   sendUntil?: { payment?: number; payout?: number };
   /** How long after the deadline of a try the service is asked whether it arrived, 60 s otherwise. A request can be that long on its way. */
   lookAfter?: number;
@@ -36,6 +37,14 @@ export interface TellerOptions<Tx> {
   openAfter?: number;
   /** Names the cursor of the event log, for two tellers on one database. */
   cursor?: string;
+  /**
+   * Asks for news of all payments, payouts and refunds of the client, those too that this store did not make:
+   * with another store, or by hand. Their change has no order. Without it the function hears of its own orders
+   * only, and of refunds of their payments, also those that others made.
+   */
+  foreign?: boolean;
+  /** Where a new store begins to read the event log: at its end otherwise, as what was paid before it was made is no news. */
+  from?: "start" | "end";
   /** Is told what each round of run did, and the error of your function in a webhook, whose sender is told nothing about it. */
   onReport?: (report: Partial<Report>, error?: unknown) => void;
   /** Is told about events that are no change of an attempt, each once; without it they are accepted and forgotten. */
@@ -60,4 +69,15 @@ export interface Core<Tx> {
   now: () => number;
   /** When the next call of a sweep may begin. */
   pace: number;
+}
+
+/** At most 20 calls a second. */
+const sweepGap = 50;
+
+/** Waits for its turn; false if the signal ended it. @internal */
+export async function turn<Tx>(core: Core<Tx>, signal?: AbortSignal): Promise<boolean> {
+  const at = Math.max(core.pace, Date.now());
+  core.pace = at + sweepGap;
+  const wait = at - Date.now();
+  return wait > 0 ? sleep(wait, signal) : !signal?.aborted;
 }

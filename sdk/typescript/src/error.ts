@@ -22,6 +22,10 @@ export interface Failure {
   /** With `idempotency_key_reused`: whose key it is. */
   payment_id: string;
   payout_id: string;
+  /** Likewise; with `refund_in_progress` the one that is open. */
+  refund_id: string;
+  /** With `refund_exceeds_payment`: what is left to give back, in minor units. */
+  refundable: string;
 }
 
 export interface TillError extends Failure {}

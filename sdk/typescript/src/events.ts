@@ -4,13 +4,6 @@ import * as op from "./operations.gen.js";
 import type { CallOptions } from "./payments.js";
 import type { Event, EventPage, Redeliver, Redelivered } from "./types.gen.js";
 
-/** Kinds of events. The list is open. */
-export type EventType =
-  | "payment.pending" | "payment.processing" | "payment.success" | "payment.failed" | "payment.expired" | "payment.late_success" | "payment.reversed" | "payment.updated"
-  | "payout.pending" | "payout.processing" | "payout.success" | "payout.failed" | "payout.cancelled" | "payout.late_success"
-  | "webhook_endpoint.disabled"
-  | (string & {});
-
 /** The calls about the event log. */
 export class Events {
   /** @internal */

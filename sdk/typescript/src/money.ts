@@ -35,6 +35,14 @@ function places(currency: string): number {
   return n;
 }
 
+/** Checks minor units of a currency. A program that writes its amounts itself needs this alone. @internal */
+export function checkMinor(value: string | bigint, currency: string): [value: string, currency: string] {
+  const digits = text(value);
+  if (digits.length > maxDigits || !/^(0|[1-9][0-9]*)$/.test(digits)) throw new MoneyError("bad_amount");
+  if (!/^[A-Z]{3}$/.test(text(currency))) throw new MoneyError("bad_currency");
+  return [digits, currency];
+}
+
 /**
  * An amount in minor units of its currency: "5000" is 5 000 francs of XAF, which has no decimals, and 50
  * shillings of KES, which has two. Integers without bounds inside, never a float.
@@ -50,10 +58,7 @@ export class Money implements MoneyValue {
 
   /** An amount in minor units. */
   static minor(value: string | bigint, currency: string): Money {
-    const m = new Money(text(value), text(currency));
-    if (m.value.length > maxDigits || !/^(0|[1-9][0-9]*)$/.test(m.value)) throw new MoneyError("bad_amount");
-    if (!/^[A-Z]{3}$/.test(m.currency)) throw new MoneyError("bad_currency");
-    return m;
+    return new Money(...checkMinor(value, currency));
   }
 
   /** An amount of an answer: `Money.of(payment.amount)`. */

@@ -1,6 +1,6 @@
 import type { State } from "./store.js";
 
-export type OrderErrorCode = "no_attempt" | "still_open" | "may_have_arrived" | "not_lost" | "not_stuck" | "other_write" | "attempt_open" | "already_paid";
+export type OrderErrorCode = "no_attempt" | "still_open" | "may_have_arrived" | "not_lost" | "not_stuck" | "other_write" | "attempt_open" | "already_paid" | "not_paid";
 
 const words: Record<OrderErrorCode, string> = {
   no_attempt: "has no attempt",
@@ -11,6 +11,7 @@ const words: Record<OrderErrorCode, string> = {
   other_write: "was changed by another program at the same moment",
   attempt_open: "has an open attempt",
   already_paid: "is paid already",
+  not_paid: "is not paid",
 };
 
 /** What cannot be done with an order. */
@@ -24,7 +25,7 @@ export class OrderError extends Error {
   }
 }
 
-/** The order has an attempt with another wish that may still bring money. */
+/** The order has an attempt with another wish that may still bring money; or a refund that may still give it back. */
 export class AttemptOpen extends OrderError {
   override name = "AttemptOpen";
   constructor(
@@ -53,7 +54,7 @@ export class StillOpen extends OrderError {
   }
 }
 
-export type InvalidMember = "order" | "method" | "amount" | "phone" | "metadata" | "description or reference";
+export type InvalidMember = "order" | "method" | "amount" | "phone" | "payment" | "metadata" | "description or reference";
 
 /** Says what is wrong with a wish before anything was written. */
 export class InvalidWish extends Error {

@@ -1,14 +1,15 @@
-import { delay, failure, judge, passing, type Request, type Tried } from "./call.js";
+import type { EndedChange } from "./change.js";
+import { delay, failure, judge, named, passing, type Request, type Tried } from "./call.js";
 import type { Core } from "./core.js";
 import { Refused, Unclear, type TillError } from "./error.js";
-import { applyRead, millis, rank, rankFinal } from "./inbox.js";
+import { applyRead, millis, nothing, rank, rankFinal, type Thing } from "./inbox.js";
 import { decode, parse, render } from "./json.js";
 import type { Operation } from "./operation.js";
 import * as op from "./operations.gen.js";
 import { AlreadyPaid, AttemptOpen, OrderError } from "./ordererror.js";
 import { byKey, madeBy } from "./payments.js";
-import { abandoned, isOpen, isPaid, stale, type Kind, type Row, type Settlement } from "./store.js";
-import type { Payment, Payout } from "./types.gen.js";
+import { abandoned, isOpen, isPaid, stale, type Kind, type Row, type Settlement, type State } from "./store.js";
+import type { FieldError, Payment, Payout, Refund } from "./types.gen.js";
 
 /** When run sends a wish that nobody called send for, in ms. */
 const firstDue = 1000;
@@ -19,9 +20,10 @@ export async function put<Tx>(core: Core<Tx>, tx: Tx, kind: Kind, order: string,
     let attempt = 1;
     for (const row of await core.store.attempts(tx, kind, order)) {
       attempt = row.attempt + 1;
-      if (isPaid(row)) throw new AlreadyPaid(order);
+      const refund = kind === "refund";
+      if (isPaid(row) && !refund) throw new AlreadyPaid(order);
       if (isOpen(row)) {
-        if (same(body(row.idempotency_key), row.body)) return; // a double click
+        if (!refund && same(body(row.idempotency_key), row.body)) return; // a double click; of refunds another one of the same sum may well be meant
         throw new AttemptOpen(order, row.state, new Date(row.send_until));
       }
     }
@@ -29,7 +31,7 @@ export async function put<Tx>(core: Core<Tx>, tx: Tx, kind: Kind, order: string,
     const now = core.now();
     const fresh = await core.store.put(tx, {
       idempotency_key: key, kind, order_id: order, attempt, body: body(key), state: "written", tries: 0, next_at: now + firstDue, lease: 0,
-      send_until: now + core.until[kind], remote_id: "", status: "", problem: "", created_at: now,
+      send_until: now + core.until[kind], remote_id: "", status: "", problem: "", created_at: now, details: "",
     });
     if (fresh) return;
   }
@@ -51,14 +53,15 @@ export interface Progress {
    * - `later`: the service cannot take it now; nothing exists; it is sent again.
    * - `unclear`: not known yet; say "check your phone" all the same.
    * - `lapsed`: it was not sent in its time; nothing exists.
-   * - `lost`: the service had it, or of a payout may have had it, and does not know it: a person looks.
+   * - `lost`: the service had it, or of a payout or refund may have had it, and does not know it: a person looks.
    */
   state: "taken" | "later" | "unclear" | "lapsed" | "lost";
-  /** Of the payment or payout, once taken. */
+  /** Of the payment, payout or refund, once taken. */
   id?: string;
   /** As the service answered, if it just did. */
   payment?: Payment;
   payout?: Payout;
+  refund?: Refund;
   replayed?: boolean;
   /** An `Unavailable` or `Unclear`, for the log. */
   error?: unknown;
@@ -112,22 +115,21 @@ export function settled(row: Row): Progress {
   if (row.state === "taken" || row.state === "ended") return { state: "taken", id: row.remote_id };
   if (row.state === "lapsed") return { state: "lapsed" };
   if (row.state === "lost") return { state: "lost", id: row.remote_id };
-  throw new Refused({
-    code: row.problem, status: 0, detail: "", errors: [], request_id: "", retry_after: 0, idempotency_key: row.idempotency_key, tries: row.tries, reason: "", payment_id: "", payout_id: "",
-  });
+  throw new Refused({ ...keptOf(row.details), ...named({}), code: row.problem, retry_after: 0, idempotency_key: row.idempotency_key, tries: row.tries, reason: "" });
 }
 
-const creates: Record<Kind, [post: Operation, list: Operation]> = { payment: [op.createPayment, op.listPayments], payout: [op.createPayout, op.listPayouts] };
+const creates: Record<Kind, [post: Operation, list: Operation]> = {
+  payment: [op.createPayment, op.listPayments], payout: [op.createPayout, op.listPayouts], refund: [op.createRefund, op.listRefunds],
+};
 
 /** Makes one try, which was counted, and settles the row. It also returns when to try again, 0 for not now. */
 async function post<Tx>(core: Core<Tx>, row: Row, before: boolean, end: number, signal?: AbortSignal): Promise<[Progress, wait: number]> {
   const { caller } = core.till;
-  const own: Partial<Settlement> = { from: ["sending"], lease: row.lease };
   let key: string;
   try {
     key = await caller.apiKey();
   } catch (e) { // it was counted, and nothing was sent
-    await settle(core, row, { ...own, state: before ? "sending" : "written", next_at: core.now() + outboxDelay(row.tries) });
+    await back(core, row, before);
     throw e;
   }
   const r: Request = { op: creates[row.kind][0], body: new Uint8Array(row.body), key: row.idempotency_key, signal };
@@ -140,32 +142,29 @@ async function post<Tx>(core: Core<Tx>, row: Row, before: boolean, end: number, 
   if (verdict === "done") {
     if (madeBy(got, row.idempotency_key)) {
       caller.success();
-      const p = progress(row.kind, got.value as Payment, got.headers.get("Idempotent-Replayed") === "true");
-      await take(core, row, p);
-      return [p, 0];
+      await take(core, row, got.value as Thing);
+      return [progress(row, got.value as Thing, got.headers.get("Idempotent-Replayed") === "true"), 0];
     }
     verdict = "unclear";
   }
   if (verdict === "look") {
     try {
       const found = await find(core, row, signal);
-      if (found) {
-        await adopt(core, row, found);
-        return [found, 0];
-      }
-      // The try before of a payout may have been taken, by a service that was restored since.
-      verdict = row.kind === "payout" ? "unclear" : "refused";
+      if (found) return [await adopt(core, row, found), 0];
+      // The try before of a payout or refund may have been taken, by a service that was restored since.
+      verdict = row.kind === "payment" ? "refused" : "unclear";
     } catch {
       verdict = "unclear";
     }
   }
-  return unsettled(core, row, own, failure(verdict, got, row.idempotency_key, row.tries), got);
+  return unsettled(core, row, before, failure(verdict, got, row.idempotency_key, row.tries), got);
 }
 
 /** Notes a try that did not bring the answer that was wished for. */
-async function unsettled<Tx>(core: Core<Tx>, row: Row, own: Partial<Settlement>, error: TillError, got: Tried): Promise<[Progress, wait: number]> {
+async function unsettled<Tx>(core: Core<Tx>, row: Row, before: boolean, error: TillError, got: Tried): Promise<[Progress, wait: number]> {
+  const own = { from: ["sending" as const], lease: row.lease };
   if (error instanceof Refused) {
-    await settle(core, row, { ...own, state: "refused", problem: error.code || "refused" });
+    await end(core, row, { ...own, state: "refused", problem: error.code || "refused", details: detailsOf(error) }, before);
     throw error;
   }
   const wait = passing(got) ? delay(Math.min(row.tries - 1, 5), got.retryAfter, core.till.caller.random()) : 0;
@@ -173,6 +172,53 @@ async function unsettled<Tx>(core: Core<Tx>, row: Row, own: Partial<Settlement>,
   const unclear = error instanceof Unclear; // otherwise nothing arrived, now or before
   await settle(core, row, { ...own, state: unclear ? "sending" : "written", next_at });
   return [{ state: unclear ? "unclear" : "later", error }, wait];
+}
+
+/**
+ * Settles a row that is sent no more, as refused, lapsed or lost, and tells it: in one transaction, and once,
+ * because the row must be as expected. It returns whether it was. If your function fails, it was not told,
+ * and an unsent row is as before. @internal
+ */
+export async function end<Tx>(core: Core<Tx>, row: Row, s: Omit<Settlement, "idempotency_key"> & { state: "refused" | "lapsed" | "lost"; from: State[] }, before?: boolean): Promise<boolean> {
+  const { kind, idempotency_key: key, order_id: order, attempt } = row;
+  const { detail, errors } = keptOf(s.details);
+  const { reference = "" } = parse(decode(row.body)) as { reference?: string };
+  let done = false;
+  await core.store.apply(key, kind, key, async (tx, _, attempts) => {
+    const mine = attempts.find((a) => a.idempotency_key === key);
+    done = !!mine && s.from.includes(mine.state) && (s.lease ?? mine.lease) === mine.lease;
+    if (!done) return {};
+    const change = {
+      ...nothing, kind: `${kind}.${s.state}`, order, reference, attempt, idempotency_key: key, alreadyPaid: kind !== "refund" && attempts.some((a) => a !== mine && isPaid(a)),
+      problem: s.problem, detail, errors, [s.state]: true,
+    };
+    await core.fn(change as EndedChange, tx);
+    return { settle: { ...s, idempotency_key: key } };
+  }).catch(async (e: unknown) => {
+    if (before !== undefined) await back(core, row, before);
+    throw e;
+  });
+  if (done) row.state = s.state;
+  return done;
+}
+
+/** What a row keeps of an answer, beside its code. */
+interface Kept {
+  status: number;
+  detail: string;
+  request_id: string;
+  errors: FieldError[];
+}
+
+/** Writes what a row keeps of an error. @internal */
+export const detailsOf = ({ status, detail, request_id, errors }: Kept): string => render({ status, detail, request_id, errors });
+
+/** Reads it again. */
+const keptOf = (details: string | undefined): Kept => ({ status: 0, detail: "", request_id: "", errors: [], ...(details ? (parse(details) as Partial<Kept>) : {}) });
+
+/** Undoes a count of which nothing was sent, or an end that your function did not take. */
+async function back<Tx>(core: Core<Tx>, row: Row, before: boolean): Promise<void> {
+  await settle(core, row, { from: [row.state], lease: row.lease, state: before ? "sending" : "written", next_at: core.now() + outboxDelay(row.tries) });
 }
 
 /** Changes a row in the store, and in memory if the store did. @internal */
@@ -185,42 +231,37 @@ export async function settle<Tx>(core: Core<Tx>, row: Row, s: Omit<Settlement, "
 /** How long the outbox waits after a try, in ms: 1, 2, 4 … 60 s. @internal */
 export const outboxDelay = (tries: number): number => Math.min(60_000, 1000 * 2 ** Math.max(Math.min(tries, 7) - 1, 0));
 
-function progress(kind: Kind, made: Payment | Payout, replayed: boolean): Progress {
-  return { state: "taken", id: made.id, ...(kind === "payout" ? { payout: made as Payout } : { payment: made as Payment }), replayed };
-}
+const progress = ({ kind }: Row, made: Thing, replayed: boolean): Progress => ({ state: "taken", id: made.id, [kind]: made, replayed });
 
 /** Notes that the service has it. News that came before the answer is not undone. */
-async function take<Tx>(core: Core<Tx>, row: Row, p: Progress): Promise<void> {
-  const made = (p.payment ?? p.payout)!;
+async function take<Tx>(core: Core<Tx>, row: Row, made: Thing): Promise<void> {
   await settle(core, row, {
     from: ["written", "sending", "lapsed", "refused", "lost"], state: "taken", next_at: core.now() + core.openAfter, send_until: millis(made.expires_at), remote_id: made.id,
-    ...(row.problem === abandoned ? {} : { problem: "" }),
+    ...(row.problem === abandoned ? {} : { problem: "", details: "" }),
     // What ended is told by apply, with the call of the function.
     ...(row.status === "" && rank(made.status) < rankFinal ? { status: made.status } : {}),
   });
 }
 
 /** Asks the service for what a row made. */
-async function find<Tx>(core: Core<Tx>, row: Row, signal?: AbortSignal): Promise<Progress | undefined> {
-  const found = await byKey<Payment>(core.till.caller, creates[row.kind][1], row.idempotency_key, signal);
-  return found && progress(row.kind, found, true);
-}
+const find = <Tx>(core: Core<Tx>, row: Row, signal?: AbortSignal): Promise<Thing | undefined> => byKey(core.till.caller, creates[row.kind][1], row.idempotency_key, signal);
 
 /** Takes what was found, with the news that it brings. */
-async function adopt<Tx>(core: Core<Tx>, row: Row, p: Progress): Promise<void> {
-  await take(core, row, p);
-  await applyRead(core, row.kind, (p.payment ?? p.payout)!);
+async function adopt<Tx>(core: Core<Tx>, row: Row, made: Thing): Promise<Progress> {
+  await take(core, row, made);
+  await applyRead(core, row.kind, made);
+  return progress(row, made, true);
 }
 
 /**
  * Ends a wish whose time is over. What was never sent lapses. What may have arrived is asked for by its
  * key, not sooner than a request can be on its way; it is never posted again. If the service does not know
- * it, a payment lapses. A payout is lost: a service that was restored from a backup forgot what it had paid
- * out since, and one more payout would pay twice.
+ * it, a payment lapses. A payout or refund is lost: a service that was restored from a backup forgot what it
+ * had paid out since, and one more would pay twice.
  */
 async function lapse<Tx>(core: Core<Tx>, row: Row, now: number, signal?: AbortSignal): Promise<Progress> {
   if (row.state === "written") {
-    if (!(await settle(core, row, { from: ["written"], state: "lapsed", problem: stale }))) throw new OrderError("other_write", row.order_id);
+    if (!(await end(core, row, { from: ["written"], state: "lapsed", problem: stale }, false))) throw new OrderError("other_write", row.order_id);
     return { state: "lapsed" };
   }
   const own: Partial<Settlement> = { from: ["sending"], lease: row.lease };
@@ -229,18 +270,15 @@ async function lapse<Tx>(core: Core<Tx>, row: Row, now: number, signal?: AbortSi
     await settle(core, row, { ...own, next_at: look });
     return { state: "unclear" };
   }
-  let found: Progress | undefined;
+  let found: Thing | undefined;
   try {
     found = await find(core, row, signal);
   } catch (error) {
     await settle(core, row, { ...own, next_at: now + core.lookAfter });
     return { state: "unclear", error };
   }
-  if (found) {
-    await adopt(core, row, found);
-    return found;
-  }
-  const state = row.kind === "payout" ? "lost" : "lapsed";
-  const ended = await settle(core, row, { ...own, state, problem: stale });
+  if (found) return adopt(core, row, found);
+  const state = row.kind === "payment" ? "lapsed" : "lost";
+  const ended = await end(core, row, { from: ["sending"], lease: row.lease, state, problem: stale }, true);
   return { state: ended ? state : "unclear" }; // otherwise news came meanwhile
 }

@@ -38,7 +38,7 @@ export class Payments {
   }
 
   get(id: string, options: CallOptions = {}): Promise<Payment> {
-    return getWaiting<Payment>(this.caller, op.getPayment, id, 0, options.signal);
+    return this.caller.read<Payment>({ op: op.getPayment, params: [id], signal: options.signal });
   }
 
   /** Lists payments, newest first, with their total. */
@@ -67,8 +67,8 @@ export interface Created {
   idempotency_key: string;
 }
 
-/** Posts a body with a key. If a try without an answer leaves open what happened, it finds by the key what the body has made. @internal */
-export async function create<A extends Created>(caller: Caller, post: Operation, list: Operation, body: { idempotency_key: string }, options: CallOptions): Promise<A> {
+/** Posts a body with a key. If a try without an answer leaves open what happened, it finds by the key what the body has made, where there is a list that does. @internal */
+export async function create<A extends Created>(caller: Caller, post: Operation, list: Operation | undefined, body: { idempotency_key: string }, options: CallOptions): Promise<A> {
   const key = body.idempotency_key;
   if (!key) throw new Misuse("no_idempotency_key");
   const t = await caller.call({ op: post, body: encode(render(body)), key, signal: options.signal });
@@ -76,7 +76,7 @@ export async function create<A extends Created>(caller: Caller, post: Operation,
     if (madeBy(t, key)) return t.value as A;
     throw new Ended("unclear", t, key, 1).error();
   }
-  if (t.verdict !== "look") throw t.error();
+  if (t.verdict !== "look" || !list) throw t.error();
   const found = await byKey<A>(caller, list, key, options.signal).catch(() => {
     throw t.error("unclear");
   });

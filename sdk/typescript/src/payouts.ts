@@ -1,7 +1,7 @@
 import type { Caller, Query } from "./call.js";
 import * as op from "./operations.gen.js";
 import { all } from "./page.js";
-import { create, getWaiting, type CallOptions, type Paged, type PaymentFilter } from "./payments.js";
+import { create, type CallOptions, type Paged, type PaymentFilter } from "./payments.js";
 import type { AttemptList, CreatePayout, EventList, Payout, PayoutPage, PayoutStatus } from "./types.gen.js";
 
 /** Narrows a list; what is absent does not. Both dates are inclusive. */
@@ -18,7 +18,7 @@ export class Payouts {
   }
 
   get(id: string, options: CallOptions = {}): Promise<Payout> {
-    return getWaiting<Payout>(this.caller, op.getPayout, id, 0, options.signal);
+    return this.caller.read<Payout>({ op: op.getPayout, params: [id], signal: options.signal });
   }
 
   /** Ends a payout of which nothing was sent. */

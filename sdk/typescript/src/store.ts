@@ -1,5 +1,5 @@
 /** Kinds of rows in the outbox. */
-export type Kind = "payment" | "payout";
+export type Kind = "payment" | "payout" | "refund";
 
 /**
  * States of a row in the outbox.
@@ -10,7 +10,7 @@ export type Kind = "payment" | "payout";
  * - `ended`: its status is final.
  * - `refused`: the service does not take it; nothing exists.
  * - `lapsed`: it was not sent in its time, or withdrawn; nothing exists.
- * - `lost`: the service had it, or of a payout may have had it, and does not know it.
+ * - `lost`: the service had it, or of a payout or refund may have had it, and does not know it.
  */
 export type State = "written" | "sending" | "taken" | "ended" | "refused" | "lapsed" | "lost";
 
@@ -31,13 +31,15 @@ export interface Row {
   lease: number;
   /** After this it is posted no more; once taken, when the customer's time ends. */
   send_until: number;
-  /** The id of the payment or payout; "" before it is known. */
+  /** The id of the payment, payout or refund; "" before it is known. */
   remote_id: string;
   /** The last kind of news, without its noun: success, late_success, reversed, … */
   status: string;
   /** Why a person should look. */
   problem: string;
   created_at: number;
+  /** JSON: status, detail, request_id and errors of the problem; "" where there are none. */
+  details: string;
 }
 
 /** Changes a row of the outbox if it is as expected. What is absent is left. */
@@ -53,9 +55,10 @@ export interface Settlement {
   remote_id?: string;
   status?: string;
   problem?: string;
+  details?: string;
 }
 
-/** What is known about a payment, payout or other event. */
+/** What is known about a payment, payout, refund or other event. */
 export interface Subject {
   id: string;
   rank: number;
@@ -81,7 +84,7 @@ export interface Decision {
 
 /** Three tables in your database. Tx is your handle of a transaction. A store of your own passes the cases in test/storetest.ts. */
 export interface Store<Tx> {
-  /** Makes the tables where they are missing. */
+  /** Makes the tables where they are missing, and the columns that came later. */
   install(): Promise<void>;
 
   /** The attempts of an order, oldest first, as tx sees them. */

@@ -1,13 +1,13 @@
 import { sleep } from "./call.js";
-import type { Core, Report } from "./core.js";
+import { turn, type Core, type Report } from "./core.js";
 import { Refused, Unavailable } from "./error.js";
-import { applyEvent, applyRead, rank, rankFinal } from "./inbox.js";
+import { applyEvent, applyRead, rank, rankFinal, type Thing } from "./inbox.js";
 import * as op from "./operations.gen.js";
 import { OrderError, StillOpen } from "./ordererror.js";
-import { send, settle, settled } from "./outbox.js";
+import { detailsOf, end, send, settle, settled } from "./outbox.js";
 import { getWaiting } from "./payments.js";
 import { abandoned, needsAttention, type Cursor, type Kind, type Row, type Settlement } from "./store.js";
-import type { EventPage, Payment, Payout } from "./types.gen.js";
+import type { EventPage } from "./types.gen.js";
 
 /** Something in a sweep failed; the rest was done. */
 export class SweepFailed extends AggregateError {
@@ -23,8 +23,6 @@ export class SweepFailed extends AggregateError {
 /** Bounds of one sweep. */
 const [maxDue, maxOpen, maxAttention, logPage, maxSends] = [100, 200, 100, 200, 4];
 const lookBack = 7 * 86_400_000;
-/** At most 20 calls a second. */
-const sweepGap = 50;
 
 const empty = (): Report => ({ sent: 0, waiting: 0, applied: 0, open: 0, attention: [] });
 
@@ -63,14 +61,6 @@ export async function run<Tx>(core: Core<Tx>, signal?: AbortSignal): Promise<voi
   await Promise.all([loop(1000, sendDue), loop(10, (c, r, s) => readLog(c, r, s, 30_000)), loop(15_000, readOpen)]);
 }
 
-/** Waits for its turn; false if the signal ended it. */
-async function turn<Tx>(core: Core<Tx>, signal?: AbortSignal): Promise<boolean> {
-  const at = Math.max(core.pace, Date.now());
-  core.pace = at + sweepGap;
-  const wait = at - Date.now();
-  return wait > 0 ? sleep(wait, signal) : !signal?.aborted;
-}
-
 /** Sends what is due, four at a time. */
 async function sendDue<Tx>(core: Core<Tx>, r: Report, signal?: AbortSignal): Promise<void> {
   const rows = await core.store.due(core.now(), maxDue);
@@ -95,29 +85,33 @@ async function sendDue<Tx>(core: Core<Tx>, r: Report, signal?: AbortSignal): Pro
  * nothing else: those after it are applied, and are old news when they are read again.
  */
 async function readLog<Tx>(core: Core<Tx>, r: Report, signal?: AbortSignal, wait = 0): Promise<void> {
+  const { foreign = false, from } = core.options;
   let cursor: Cursor = { ...(await core.store.cursor(core.cursor)), name: core.cursor };
+  if (!cursor.log_id && from !== "start") cursor = await begin(core, r, signal);
   let { after } = cursor;
   let reset = false;
+  let others = foreign;
   const failed: unknown[] = [];
-  const end = () => {
+  const over = () => {
     if (failed.length) throw new AggregateError(failed, "till: some events were not applied");
   };
   for (;;) {
-    if (!(await turn(core, signal))) return end();
+    if (!(await turn(core, signal))) return over();
     const page = await core.till.events.read(after, { limit: logPage, wait, signal }).catch((e: unknown) => {
       if (e instanceof Refused && e.code === "cursor_ahead") return undefined;
       throw failed.length ? new AggregateError([...failed, e], "till: the event log was not read") : e;
     });
     if (!page || (cursor.log_id && page.log_id !== cursor.log_id)) {
       if (reset) throw new Error("till: the event log changes while it is read");
-      await reread(core, r, signal);
+      await reread(core, core.now() - lookBack, r, signal);
       cursor = { ...cursor, log_id: "", after: 0 };
       after = 0;
       reset = true;
+      others &&= from === "start"; // what of them is history cannot be told
       continue;
     }
     cursor = { ...cursor, log_id: page.log_id };
-    await applyPage(core, page, cursor, reset, failed, r, signal);
+    await applyPage(core, page, reset ? undefined : cursor, others, failed, r, signal);
     const last = page.next_after === after || !page.items.length;
     after = page.next_after;
     if (!failed.length) {
@@ -125,16 +119,16 @@ async function readLog<Tx>(core: Core<Tx>, r: Report, signal?: AbortSignal, wait
       await core.store.moveCursor(cursor, reset);
       reset = false;
     }
-    if (last || (wait > 0 && !failed.length)) return end();
+    if (last || (wait > 0 && !failed.length)) return over();
     wait = 0;
   }
 }
 
 /** Applies the events of a page. The cursor moves with each, as long as none failed. */
-async function applyPage<Tx>(core: Core<Tx>, page: EventPage, cursor: Cursor, reset: boolean, failed: unknown[], r: Report, signal?: AbortSignal): Promise<void> {
+async function applyPage<Tx>(core: Core<Tx>, page: EventPage, cursor: Cursor | undefined, others: boolean, failed: unknown[], r: Report, signal?: AbortSignal): Promise<void> {
   for (const e of page.items) {
     try {
-      await applyEvent(core, e, failed.length || reset ? undefined : { ...cursor, after: e.sequence });
+      await applyEvent(core, e, failed.length || !cursor ? undefined : { ...cursor, after: e.sequence }, others);
       r.applied++;
     } catch (error) {
       if (signal?.aborted) throw error;
@@ -143,9 +137,34 @@ async function applyPage<Tx>(core: Core<Tx>, page: EventPage, cursor: Cursor, re
   }
 }
 
-/** Reads every attempt of the last seven days: the service was restored from a backup, and its log is another one. */
-async function reread<Tx>(core: Core<Tx>, r: Report, signal?: AbortSignal): Promise<void> {
-  const from = core.now() - lookBack;
+/** Sets the cursor of a new store to the end of the log. What its own attempts came to before that is read from them. */
+async function begin<Tx>(core: Core<Tx>, r: Report, signal?: AbortSignal): Promise<Cursor> {
+  const cursor = await logEnd(core, signal);
+  await reread(core, 0, r, signal);
+  await core.store.moveCursor(cursor, false);
+  return cursor;
+}
+
+/** Finds the end of the log: the service takes no sequence beyond it, so a few calls find it, however long it is. */
+async function logEnd<Tx>(core: Core<Tx>, signal?: AbortSignal): Promise<Cursor> {
+  const end: Cursor = { name: core.cursor, log_id: "", after: 0 };
+  for (let at = 0, beyond = 0; ; ) {
+    if (!(await turn(core, signal))) throw signal!.reason;
+    try {
+      const { log_id } = await core.till.events.read(at, { limit: 1, signal });
+      if (end.log_id && log_id !== end.log_id) throw new Error("till: the event log changes while it is read");
+      Object.assign(end, { log_id, after: at });
+    } catch (e) {
+      if (!(e instanceof Refused && e.code === "cursor_ahead" && at > 0)) throw e;
+      beyond = at;
+    }
+    if (beyond && beyond - end.after <= 1) return end;
+    at = beyond ? Math.floor((end.after + beyond) / 2) : Math.max(16, 4 * at);
+  }
+}
+
+/** Reads every attempt since a time: the service was restored from a backup, and its log is another one; or this store begins. */
+async function reread<Tx>(core: Core<Tx>, from: number, r: Report, signal?: AbortSignal): Promise<void> {
   for (let after = ""; ; ) {
     const rows = await core.store.since(from, after, maxOpen);
     for (const row of rows) {
@@ -173,16 +192,16 @@ async function readRow<Tx>(core: Core<Tx>, row: Row, r: Report, signal?: AbortSi
   r.open++;
 }
 
-const gets = { payment: op.getPayment, payout: op.getPayout };
+const gets = { payment: op.getPayment, payout: op.getPayout, refund: op.getRefund };
 
-/** Reads the payment or payout of a row. One that the service does not know any more is lost: that is reported, never posted by itself. */
-async function readAndApply<Tx>(core: Core<Tx>, row: Row, wait: number, signal?: AbortSignal): Promise<Payment | Payout | undefined> {
-  let about: Payment | Payout;
+/** Reads what a row made. What the service does not know any more is lost: that is reported, never posted by itself. */
+async function readAndApply<Tx>(core: Core<Tx>, row: Row, wait: number, signal?: AbortSignal): Promise<Thing | undefined> {
+  let about: Thing;
   try {
-    about = await getWaiting<Payment>(core.till.caller, gets[row.kind], row.remote_id, wait, signal);
+    about = await getWaiting<Thing>(core.till.caller, gets[row.kind], row.remote_id, wait, signal);
   } catch (e) {
-    if (!(e instanceof Refused && (e.code === "payment_not_found" || e.code === "payout_not_found"))) throw e;
-    await settle(core, row, { from: ["taken", "ended"], state: "lost", problem: e.code });
+    if (!(e instanceof Refused && e.code === row.kind + "_not_found")) throw e;
+    await end(core, row, { from: ["taken", "ended"], state: "lost", problem: e.code, details: detailsOf(e) });
     return undefined;
   }
   await applyRead(core, row.kind, about);
@@ -196,7 +215,7 @@ async function readAndApply<Tx>(core: Core<Tx>, row: Row, wait: number, signal?:
 const polls = [1000, 1000, 2000, 3000, 5000];
 
 /** @internal */
-export async function wait<Tx>(core: Core<Tx>, kind: Kind, order: string, ms: number, signal?: AbortSignal): Promise<Payment | Payout> {
+export async function wait<Tx>(core: Core<Tx>, kind: Kind, order: string, ms: number, signal?: AbortSignal): Promise<Thing> {
   const end = Date.now() + ms;
   for (let n = 0; ; n++) {
     const row = await core.store.newest(kind, order);

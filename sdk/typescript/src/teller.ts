@@ -4,13 +4,13 @@ import type { Core, Report, TellerOptions } from "./core.js";
 import { Misuse } from "./error.js";
 import { clockHint, applyEvent } from "./inbox.js";
 import { readAll, encode, render } from "./json.js";
-import { Money, type MoneyValue } from "./money.js";
+import { checkMinor, type Money, type MoneyValue } from "./money.js";
 import { put, sendOrder, settle, type Progress } from "./outbox.js";
 import { OrderError, type InvalidMember, InvalidWish } from "./ordererror.js";
 import type { CallOptions } from "./payments.js";
-import { abandoned, isOpen, withdrawn, type Settlement, type Store } from "./store.js";
+import { abandoned, isOpen, isPaid, withdrawn, type Settlement, type Store } from "./store.js";
 import { run, sweep, wait } from "./sweep.js";
-import type { CreatePaymentCharge, CreatePaymentTax, Event, Payment, Payout } from "./types.gen.js";
+import type { CreatePaymentCharge, CreatePaymentTax, CreateRefund, Event, Payment, Payout, Refund } from "./types.gen.js";
 import { maxDelivery, verify, WebhookError, type HeadersLike } from "./webhook.js";
 
 /** A wish to pay somebody. */
@@ -36,6 +36,21 @@ export interface Collect extends PayOut {
   tax?: CreatePaymentTax | undefined;
 }
 
+/** A wish to give a payment back, all of it or a part, to who paid it. */
+export interface GiveBack {
+  /** Your id of what was paid. */
+  order: string;
+  /** The id of the payment, as `change.payment.id`; needed only if the order was paid more than once. */
+  payment?: string | undefined;
+  /** All that is left if absent. */
+  amount?: Money | MoneyValue | undefined;
+  reason?: CreateRefund["reason"] | undefined;
+  /** The order if absent. */
+  reference?: string | undefined;
+  description?: string | undefined;
+  metadata?: { [member: string]: unknown } | undefined;
+}
+
 /** An answer to a delivery. */
 export interface Received {
   status: number;
@@ -44,7 +59,7 @@ export interface Received {
 }
 
 /**
- * Collects, pays out, listens and sweeps. It is a client, a store and one function of yours. The function
+ * Collects, pays out, refunds, listens and sweeps. It is a client, a store and one function of yours. The function
  * is called once for each change of an attempt, inside a transaction of the store. If it fails, nothing is
  * saved and the change comes again. What does not roll back, as mail, belongs into a queue that it writes in
  * the transaction.
@@ -54,7 +69,8 @@ export class Teller<Tx> {
 
   constructor(till: Till, store: Store<Tx>, fn: (change: Change, tx: Tx) => void | Promise<void>, options: TellerOptions<Tx> = {}) {
     const { sendUntil, lookAfter = 60_000, openAfter = 120_000, cursor = "events", now = Date.now } = options;
-    const until = { payment: sendUntil?.payment ?? 600_000, payout: sendUntil?.payout ?? 86_400_000 };
+    const payout = sendUntil?.payout ?? 86_400_000;
+    const until = { payment: sendUntil?.payment ?? 600_000, payout, refund: payout };
     this.core = { till, store, fn, options, until, lookAfter, openAfter, cursor, now: () => Math.trunc(now()), pace: 0 };
   }
 
@@ -64,15 +80,32 @@ export class Teller<Tx> {
    * payment.
    */
   async collect(tx: Tx, c: Collect): Promise<void> {
-    check(c);
+    check(c, true);
     const { name, email, charge, tax } = c;
     await put(this.core, tx, "payment", c.order, body(c, { customer: { phone: c.phone, name, email }, charge, tax }));
   }
 
   /** Writes a wish to pay somebody in your transaction, like collect. */
   async payOut(tx: Tx, p: PayOut): Promise<void> {
-    check(p);
+    check(p, true);
     await put(this.core, tx, "payout", p.order, body(p, { recipient: { phone: p.phone } }));
+  }
+
+  /**
+   * Writes a wish to give a payment back in your transaction, like collect. The order must be paid, and no
+   * refund of it may be open: the same wish again is refused, too, because two refunds of the same sum may be
+   * meant.
+   */
+  async refund(tx: Tx, r: GiveBack): Promise<void> {
+    check(r);
+    let id = r.payment;
+    if (!id) {
+      const paid = (await this.core.store.attempts(tx, "payment", r.order)).filter(isPaid);
+      if (!paid.length) throw new OrderError("not_paid", r.order);
+      if (paid.length > 1) throw new InvalidWish("payment", "is missing: the order was paid more than once");
+      id = paid[0]!.remote_id;
+    }
+    await put(this.core, tx, "refund", r.order, body(r, { payment_id: id, reason: r.reason }));
   }
 
   /**
@@ -88,16 +121,24 @@ export class Teller<Tx> {
     return sendOrder(this.core, "payout", order, options.signal);
   }
 
+  sendRefund(order: string, options: CallOptions = {}): Promise<Progress> {
+    return sendOrder(this.core, "refund", order, options.signal);
+  }
+
   /**
    * Sends what is not sent, and reads the payment until its status is final, at most for so many
    * milliseconds: then it throws `StillOpen`. Your function has been called when it returns.
    */
-  async wait(order: string, ms: number, options: CallOptions = {}): Promise<Payment> {
-    return (await wait(this.core, "payment", order, ms, options.signal)) as Payment;
+  wait(order: string, ms: number, options: CallOptions = {}): Promise<Payment> {
+    return wait(this.core, "payment", order, ms, options.signal) as Promise<Payment>;
   }
 
-  async waitPayOut(order: string, ms: number, options: CallOptions = {}): Promise<Payout> {
-    return (await wait(this.core, "payout", order, ms, options.signal)) as Payout;
+  waitPayOut(order: string, ms: number, options: CallOptions = {}): Promise<Payout> {
+    return wait(this.core, "payout", order, ms, options.signal) as Promise<Payout>;
+  }
+
+  waitRefund(order: string, ms: number, options: CallOptions = {}): Promise<Refund> {
+    return wait(this.core, "refund", order, ms, options.signal) as Promise<Refund>;
   }
 
   /** Ends an attempt of which provably nothing arrived, for example to offer another method. */
@@ -181,11 +222,11 @@ export class Teller<Tx> {
 }
 
 /** Renders the body of a create for a key. */
-function body(w: PayOut, rest: object): (key: string) => Uint8Array {
-  const { method, country, reference, order, description, metadata } = w;
-  const { value, currency } = w.amount;
+function body(w: Partial<PayOut>, rest: object): (key: string) => Uint8Array {
+  const { method, country, amount, reference, order, description, metadata } = w;
   return (key) => {
-    const all = { method, country, amount: { value, currency }, idempotency_key: key, ...rest, reference: reference || order, description, metadata };
+    const sum = amount && { value: amount.value, currency: amount.currency };
+    const all = { method, country, amount: sum, idempotency_key: key, ...rest, reference: reference || order, description, metadata };
     return encode(render(all));
   };
 }
@@ -193,21 +234,26 @@ function body(w: PayOut, rest: object): (key: string) => Uint8Array {
 /** What the service takes, checked before a row is written that it would refuse. */
 const [maxOrder, maxReference, maxDescription, maxAmount] = [128, 128, 255, 15];
 
-function check(w: Collect): void {
+/** Checks a wish; one to whom money is asked for or sent has a method, an amount and a phone. */
+function check(w: Partial<PayOut>, someone = false): void {
   const must = (ok: boolean, member: InvalidMember, problem: string) => {
     if (!ok) throw new InvalidWish(member, problem);
   };
+  const text = (v: unknown) => typeof v === "string" && v !== "";
   const length = (text: string | undefined) => [...(text ?? "")].length;
-  must(typeof w.order === "string" && w.order !== "" && encode(w.order).length <= maxOrder, "order", "has 1 to 128 bytes");
-  must(typeof w.method === "string" && w.method !== "", "method", "is missing");
-  try {
-    Money.minor(w.amount.value, w.amount.currency);
-  } catch (e) {
-    if (e instanceof TypeError) throw e; // a float
-    must(false, "amount", "is digits in minor units of a currency");
+  must(text(w.order) && encode(w.order!).length <= maxOrder, "order", "has 1 to 128 bytes");
+  must(!someone || text(w.method), "method", "is missing");
+  if (someone || w.amount) {
+    const { value, currency } = w.amount!;
+    try {
+      checkMinor(value, currency);
+    } catch (e) {
+      if (e instanceof TypeError) throw e; // a float
+      must(false, "amount", "is digits in minor units of a currency");
+    }
+    must(value !== "0" && value.length <= maxAmount, "amount", "is more than nothing and has at most 15 digits");
   }
-  must(w.amount.value !== "0" && w.amount.value.length <= maxAmount, "amount", "is more than nothing and has at most 15 digits");
-  must(/^[0-9]{1,15}$/.test(w.phone), "phone", "is digits only, calling code first");
+  must(!someone || /^[0-9]{1,15}$/.test(w.phone!), "phone", "is digits only, calling code first");
   must(length(w.description) <= maxDescription && length(w.reference) <= maxReference, "description or reference", "is too long");
   try {
     if (w.metadata) render(w.metadata, "", false);

@@ -6,7 +6,7 @@ import type { Decimal, Json, Timestamp } from "./json.js";
 /** How far a payment got. `success`, `failed` and `expired` are final. */
 export type PaymentStatus = "pending" | "processing" | "success" | "failed" | "expired" | (string & {});
 
-/** A request to collect money. Unknown members are ignored; null means absent. */
+/** A request to collect money. Null means absent. */
 export interface CreatePayment {
   /** The `code` of a payment method. */
   method: string;
@@ -131,7 +131,7 @@ export interface Payment {
    * - `provider_error`: something failed at the operator.
    * - `unspecified`: the operator gives no reason that we know.
    */
-  failure_reason: string | null;
+  failure_reason: FailureReason | null;
   failure_detail: FailureDetail | null;
   /** The description, as sent. */
   description: string | null;
@@ -159,6 +159,12 @@ export interface Payment {
    */
   reversed_at: Timestamp | null;
   resolution: Resolution;
+  /**
+   * What went back of it. It is there when a payment is read, alone or in a list; not in events and not
+   * in the answer that creates it.
+   */
+  refunds?: PaymentRefunds;
+  checkout?: PaymentCheckout;
 }
 
 /** What the operator said about the failure, for support. Null unless failed or expired. */
@@ -230,7 +236,7 @@ export interface PaymentPage {
 /** Where a payout stands. `success`, `failed` and `cancelled` are final. */
 export type PayoutStatus = "pending" | "processing" | "success" | "failed" | "cancelled" | (string & {});
 
-/** A request to pay somebody out. Unknown members are ignored; null means absent. */
+/** A request to pay somebody out. Null means absent. */
 export interface CreatePayout {
   /** The `code` of a payment method. */
   method: string;
@@ -293,7 +299,7 @@ export interface Payout {
    * - `provider_error`: something failed at the operator.
    * - `unspecified`: the operator gives no reason that we know.
    */
-  failure_reason: string | null;
+  failure_reason: FailureReason | null;
   failure_detail: FailureDetail | null;
   /** The description, as sent. */
   description: string | null;
@@ -330,6 +336,527 @@ export interface PayoutPage {
   offset: number;
 }
 
+/** Where a refund stands. `success`, `failed` and `cancelled` are final. */
+export type RefundStatus = "pending" | "processing" | "success" | "failed" | "cancelled" | (string & {});
+
+/** A request to give a payment back, to the number that paid it. Null means absent. */
+export interface CreateRefund {
+  /** The payment. */
+  payment_id: string;
+  /**
+   * How much goes back. Absent, all that is left of the payment. The refund's own fee, if there is one,
+   * comes on top.
+   */
+  amount?: MoneyValue | null;
+  idempotency_key: string;
+  /** Why the money goes back. */
+  reason?: string | null;
+  /** Your own reference. It need not be unique. */
+  reference?: string | null;
+  /** A short text. The customer may see it. */
+  description?: string | null;
+  /** Your own data, echoed as sent. At most 50 keys, 16 KiB and 4 levels. */
+  metadata?: { [member: string]: Json } | null;
+}
+
+/**
+ * A payment, or a part of it, that goes back to who paid it. Every member is always there, null where
+ * there is nothing.
+ */
+export interface Refund {
+  id: string;
+  status: RefundStatus;
+  /** The payment that it gives back. */
+  payment_id: string;
+  /** The payment's method code. */
+  method: string;
+  /** The payment's country code, as sent. */
+  country: string | null;
+  amount: MoneyValue;
+  /**
+   * What is taken from your wallet on top of the amount if it succeeds, in minor units of its currency;
+   * `"0"` where we take nothing. It is fixed when the refund is created, is never more than the amount,
+   * and is a transaction of its own.
+   */
+  fee: string;
+  /** What the refund takes from your wallet, the amount and the fee. */
+  net: string;
+  /** Why, as sent. Treat a value you do not know as `other`. */
+  reason: string | null;
+  /** Your reference, as sent. */
+  reference: string | null;
+  idempotency_key: string;
+  /** The operator's own receipt, which the customer sees too. Null until it is known. */
+  provider_reference: string | null;
+  /**
+   * Why the refund failed; null otherwise. The reasons are those of payouts. The list is open: treat a
+   * value you do not know as `unspecified`.
+   */
+  failure_reason: FailureReason | null;
+  failure_detail: FailureDetail | null;
+  /** The description, as sent. */
+  description: string | null;
+  /** Who gets the money back, the number that paid. */
+  recipient: RefundRecipient;
+  /** Your metadata, as sent. */
+  metadata: { [member: string]: Json } | null;
+  created_at: Timestamp;
+  updated_at: Timestamp;
+  /**
+   * Until when it may be sent. One that was sent ends only when the operator says so, which may be
+   * later.
+   */
+  expires_at: Timestamp;
+  /**
+   * When it was paid after it had failed or was cancelled (`refund.late_success`); null if it was not.
+   * The status stays, your wallet is debited: the customer has the money. Do not give it back again.
+   */
+  late_success_at: Timestamp | null;
+  resolution: Resolution;
+}
+
+/** Who gets the money back, the number that paid. */
+export interface RefundRecipient {
+  phone: string;
+}
+
+/** One page of refunds. */
+export interface RefundPage {
+  items: Refund[];
+  /** How many match in all. */
+  total: number;
+  limit: number;
+  offset: number;
+}
+
+/** The refunds of one payment. */
+export interface RefundList {
+  items: Refund[];
+}
+
+/** What went back of a payment, in minor units of its currency. */
+export interface PaymentRefunds {
+  /** What went back, also after a refund had failed or was cancelled. */
+  refunded: string;
+  /** What is on its way back, or may be. */
+  refunding: string;
+  /**
+   * What is left to give back; `"0"` of a payment that is not paid, that the operator took back, or
+   * whose number was erased. A refund may still be refused, for the payment's age for example.
+   */
+  refundable: string;
+}
+
+/**
+ * Why a payment, a payout or a refund did not succeed. Treat a value that you do not know as
+ * `unspecified`.
+ */
+export type FailureReason = "customer_declined" | "customer_timeout" | "not_approved" | "insufficient_funds" | "funds_or_limit" | "payer_not_found" | "payer_limit_reached" | "payer_not_allowed" | "payer_busy" | "wrong_pin" | "amount_out_of_bounds" | "recipient_not_found" | "recipient_limit_reached" | "recipient_not_allowed" | "provider_unavailable" | "provider_rejected" | "provider_error" | "unspecified" | (string & {});
+
+/**
+ * Where a checkout stands.
+ *
+ * - `open`: it can be paid, or an ask is still open.
+ * - `paid`: one of its asks was credited.
+ * - `expired`: its time was over, and no ask was open.
+ * - `cancelled`: you ended it, while no ask was open.
+ *
+ * Money wins: what had expired or was cancelled becomes `paid`, with `late`, if money of an ask comes
+ * after all.
+ */
+export type CheckoutState = "open" | "paid" | "expired" | "cancelled" | (string & {});
+
+/** An order to be paid on a page. Null means absent. */
+export interface CreateCheckout {
+  /** The total, tax included. One of your methods must be able to take it. */
+  amount: MoneyValue;
+  idempotency_key: string;
+  /** Your own order or transaction reference. The page shows it, and each ask has it. */
+  reference?: string | null;
+  /** What is paid for. The page shows it. */
+  description?: string | null;
+  /**
+   * What the amount is made of, for receipts and reports. For each item `quantity` times `unit_price`
+   * must be `total`; with a `subtotal`, the item totals must add up to it.
+   */
+  charge?: CreateCheckoutCharge | null;
+  /**
+   * The tax as you reckoned it. It is recorded, not calculated. With `inclusive: true` the tax is
+   * inside `amount.value`, and `charge.subtotal`, if sent, equals `amount.value`. With `inclusive:
+   * false`, `charge.subtotal` is required, and `charge.subtotal` plus `tax.amount` must be
+   * `amount.value`.
+   */
+  tax?: CreateCheckoutTax | null;
+  /** Your own data, echoed as sent. At most 50 keys, 16 KiB and 4 levels. */
+  metadata?: { [member: string]: Json } | null;
+  /** How long the page takes asks; a day if absent. */
+  expires_in_seconds?: number | null;
+  /** Only methods of this country are offered. ISO 3166-1 alpha-2 code. */
+  country?: string | null;
+  /** Only these methods are offered, by their `code`; all that you have for the currency if absent. */
+  methods?: string[] | null;
+  /**
+   * The customer's number, if you know it: digits only, the country code first. The page offers it
+   * masked.
+   */
+  phone?: string | null;
+  /** Whether no other number may pay. It needs `phone`. */
+  phone_fixed?: boolean | null;
+  /**
+   * Where the page leads back to: `https`, at most 512 bytes, without a user and a fragment; with a
+   * test key also `http` to this machine. `till_checkout`, `till_state`, `till_time` and
+   * `till_signature` are added to its query. The signature is by `return_secret`, and is still only a
+   * hint: ship by the event or by a read.
+   */
+  return_url?: string | null;
+  /** The page's language at first. Absent, it is the browser's. */
+  language?: string | null;
+}
+
+/**
+ * What the amount is made of, for receipts and reports. For each item `quantity` times `unit_price`
+ * must be `total`; with a `subtotal`, the item totals must add up to it.
+ */
+export interface CreateCheckoutCharge {
+  items: CreateCheckoutChargeItem[];
+  subtotal?: string | null;
+}
+
+export interface CreateCheckoutChargeItem {
+  name: string;
+  /**
+   * A JSON number without exponent, more than 0, with at most 12 digits before the point and 6 after
+   * it. It is reckoned exactly.
+   */
+  quantity: Decimal;
+  unit_price: string;
+  total: string;
+}
+
+/**
+ * The tax as you reckoned it. It is recorded, not calculated. With `inclusive: true` the tax is
+ * inside `amount.value`, and `charge.subtotal`, if sent, equals `amount.value`. With `inclusive:
+ * false`, `charge.subtotal` is required, and `charge.subtotal` plus `tax.amount` must be
+ * `amount.value`.
+ */
+export interface CreateCheckoutTax {
+  inclusive: boolean;
+  amount: string;
+  /** A percentage with two decimals. It is recorded, never recomputed. */
+  rate?: string | null;
+  /** Your label for the kind of tax. */
+  type?: string | null;
+}
+
+/** One payment that a checkout's page asked for. */
+export interface Ask {
+  /** Its number within the checkout, from 1. */
+  n: number;
+  /** The payment; null if there is none, or none yet. */
+  payment_id: string | null;
+  /** The method code. */
+  method: string;
+  /**
+   * The payment's status; `refused` if what was typed was not accepted and there is no payment. Treat a
+   * value you do not know as open.
+   */
+  status: string;
+}
+
+/** An order that is paid on a page. Every member is always there, null where there is nothing. */
+export interface Checkout {
+  id: string;
+  /** The address of the page. Null while the service has no pages. */
+  url: string | null;
+  /** The link that opened it; null if you made it. */
+  link_id: string | null;
+  state: CheckoutState;
+  amount: MoneyValue;
+  /** Your reference, as sent. */
+  reference: string | null;
+  idempotency_key: string;
+  /** The description, as sent. */
+  description: string | null;
+  charge: Charge | null;
+  tax: Tax | null;
+  /** Your metadata, as sent. */
+  metadata: { [member: string]: Json } | null;
+  /** The country, as sent. */
+  country: string | null;
+  /** The methods, as sent. */
+  methods: string[] | null;
+  /** The number, as sent. */
+  phone: string | null;
+  /** Whether no other number may pay. */
+  phone_fixed: boolean;
+  /** The way back, as sent. */
+  return_url: string | null;
+  /** The language, as sent. */
+  language: string | null;
+  /**
+   * Until when the page takes new asks. The state changes when no ask is open any more, which may be
+   * later.
+   */
+  expires_at: Timestamp;
+  created_at: Timestamp;
+  /** The ask that paid it, the first one that was credited; null until then. */
+  payment_id: string | null;
+  /** When that ask was credited. */
+  paid_at: Timestamp | null;
+  /** Whether the money came after the checkout had expired or was cancelled. */
+  late: boolean;
+  /** Whether another ask was credited, too. Give that payment back. */
+  overpaid: boolean;
+  /** The payments that the page asked for, the oldest first. */
+  asks: Ask[];
+  updated_at: Timestamp;
+}
+
+/** A checkout as its creation answers it. */
+export interface NewCheckout {
+  id: string;
+  /** The address of the page. Null while the service has no pages. */
+  url: string | null;
+  /** The link that opened it; null if you made it. */
+  link_id: string | null;
+  state: CheckoutState;
+  amount: MoneyValue;
+  /** Your reference, as sent. */
+  reference: string | null;
+  idempotency_key: string;
+  /** The description, as sent. */
+  description: string | null;
+  charge: Charge | null;
+  tax: Tax | null;
+  /** Your metadata, as sent. */
+  metadata: { [member: string]: Json } | null;
+  /** The country, as sent. */
+  country: string | null;
+  /** The methods, as sent. */
+  methods: string[] | null;
+  /** The number, as sent. */
+  phone: string | null;
+  /** Whether no other number may pay. */
+  phone_fixed: boolean;
+  /** The way back, as sent. */
+  return_url: string | null;
+  /** The language, as sent. */
+  language: string | null;
+  /**
+   * Until when the page takes new asks. The state changes when no ask is open any more, which may be
+   * later.
+   */
+  expires_at: Timestamp;
+  created_at: Timestamp;
+  /** The ask that paid it, the first one that was credited; null until then. */
+  payment_id: string | null;
+  /** When that ask was credited. */
+  paid_at: Timestamp | null;
+  /** Whether the money came after the checkout had expired or was cancelled. */
+  late: boolean;
+  /** Whether another ask was credited, too. Give that payment back. */
+  overpaid: boolean;
+  /** The payments that the page asked for, the oldest first. */
+  asks: Ask[];
+  updated_at: Timestamp;
+  /**
+   * What the customer's way back is signed with. Keep it with the order; it is in the answer to the
+   * creation alone, and its replays.
+   */
+  return_secret: string;
+}
+
+/** One page of checkouts. */
+export interface CheckoutPage {
+  items: Checkout[];
+  /** How many match in all. */
+  total: number;
+  limit: number;
+  offset: number;
+}
+
+/** A checkout as it was after an event. Its address is in the checkout itself. */
+export interface CheckoutSnapshot {
+  id: string;
+  /** The link that opened it; null if you made it. */
+  link_id: string | null;
+  state: CheckoutState;
+  amount: MoneyValue;
+  /** Your reference, as sent. */
+  reference: string | null;
+  idempotency_key: string;
+  /** The description, as sent. */
+  description: string | null;
+  charge: Charge | null;
+  tax: Tax | null;
+  /** Your metadata, as sent. */
+  metadata: { [member: string]: Json } | null;
+  /** The country, as sent. */
+  country: string | null;
+  /** The methods, as sent. */
+  methods: string[] | null;
+  /** The number, as sent. */
+  phone: string | null;
+  /** Whether no other number may pay. */
+  phone_fixed: boolean;
+  /** The way back, as sent. */
+  return_url: string | null;
+  /** The language, as sent. */
+  language: string | null;
+  /**
+   * Until when the page takes new asks. The state changes when no ask is open any more, which may be
+   * later.
+   */
+  expires_at: Timestamp;
+  created_at: Timestamp;
+  /** The ask that paid it, the first one that was credited; null until then. */
+  payment_id: string | null;
+  /** When that ask was credited. */
+  paid_at: Timestamp | null;
+  /** Whether the money came after the checkout had expired or was cancelled. */
+  late: boolean;
+  /** Whether another ask was credited, too. Give that payment back. */
+  overpaid: boolean;
+  /** The payments that the page asked for, the oldest first. */
+  asks: Ask[];
+  updated_at: Timestamp;
+}
+
+/** An address that anybody can pay on. Null means absent. It has `amount` or `open_amount`. */
+export interface CreateLink {
+  /** What the page says first, one line of plain text. */
+  title: string;
+  /** What the page says below. Each payment is described by the title and this. */
+  description?: string | null;
+  /** What each customer pays, if it is always the same. */
+  amount?: MoneyValue | null;
+  /** Bounds of what the customer types. Those of your methods hold, too. */
+  open_amount?: CreateLinkOpenAmount | null;
+  /**
+   * What else the customer is asked for. What is typed, 1 to 64 characters, becomes the checkout's
+   * `reference`.
+   */
+  ask_reference?: CreateLinkAskReference | null;
+  idempotency_key: string;
+  /** Your own data, copied to each payment. At most 50 keys, 16 KiB and 4 levels. */
+  metadata?: { [member: string]: Json } | null;
+  /** Only methods of this country are offered. ISO 3166-1 alpha-2 code. */
+  country?: string | null;
+  /** Only these methods are offered, by their `code`; all that you have for the currency if absent. */
+  methods?: string[] | null;
+  /** Where a paid page leads back to, as with a checkout. */
+  return_url?: string | null;
+  /** The page's language at first. Absent, it is the browser's. */
+  language?: string | null;
+  /** When the page stops taking payments, at least five minutes from now; never if absent. */
+  expires_at?: Timestamp | null;
+}
+
+/** Bounds of what the customer types. Those of your methods hold, too. */
+export interface CreateLinkOpenAmount {
+  currency: string;
+  min?: string | null;
+  max?: string | null;
+  /** Amounts that the page proposes. */
+  suggested?: string[] | null;
+}
+
+/**
+ * What else the customer is asked for. What is typed, 1 to 64 characters, becomes the checkout's
+ * `reference`.
+ */
+export interface CreateLinkAskReference {
+  /** What the field is called. */
+  label: string;
+  /** Whether it must be given. */
+  required?: boolean | null;
+}
+
+/** What to change. What is absent stays. */
+export interface UpdateLink {
+  /** Whether the page takes payments. */
+  active?: boolean | null;
+  /** What the page says first. */
+  title?: string | null;
+  /** When the page stops taking payments. An empty text removes the end. */
+  expires_at?: string | null;
+}
+
+/** An address that anybody can pay on. Every member is always there, null where there is nothing. */
+export interface Link {
+  id: string;
+  /** The address of the page. Null while the service has no pages. */
+  url: string | null;
+  /** Whether the page takes payments, until `expires_at`. */
+  active: boolean;
+  /** What the page says first. */
+  title: string;
+  amount: LinkAmount | null;
+  open_amount: OpenAmount | null;
+  ask_reference: AskReference | null;
+  idempotency_key: string;
+  /** The description, as sent. */
+  description: string | null;
+  /** Your metadata, as sent. */
+  metadata: { [member: string]: Json } | null;
+  /** The country, as sent. */
+  country: string | null;
+  /** The methods, as sent. */
+  methods: string[] | null;
+  /** The way back, as sent. */
+  return_url: string | null;
+  /** The language, as sent. */
+  language: string | null;
+  /** When the page stops taking payments; null if never. */
+  expires_at: Timestamp | null;
+  created_at: Timestamp;
+  updated_at: Timestamp;
+}
+
+/** What each customer pays; null if the customer types it. */
+export interface LinkAmount {
+  value: string;
+  currency: string;
+}
+
+/** Bounds of what the customer types; null if the amount is fixed. */
+export interface OpenAmount {
+  currency: string;
+  min: string | null;
+  max: string | null;
+  /** Amounts that the page proposes. */
+  suggested: string[];
+}
+
+/** What else the customer is asked for; null if nothing. */
+export interface AskReference {
+  /** What the field is called. */
+  label: string;
+  /** Whether it must be given. */
+  required: boolean;
+}
+
+/** One page of links. */
+export interface LinkPage {
+  items: Link[];
+  /** How many match in all. */
+  total: number;
+  limit: number;
+  offset: number;
+}
+
+/** The checkout whose page asked for this payment. It is there only if one did. */
+export interface PaymentCheckout {
+  id: string;
+  /** The link that opened the checkout; null if none did. */
+  link_id?: string | null;
+  /** Which of its asks this is, from 1. */
+  n: number;
+}
+
+/** What an event tells. Ignore kinds that you do not know. */
+export type EventKind = "payment.pending" | "payment.processing" | "payment.success" | "payment.failed" | "payment.expired" | "payment.late_success" | "payment.reversed" | "payment.updated" | "payment.needs_attention" | "payment.attention_ended" | "payout.pending" | "payout.processing" | "payout.success" | "payout.failed" | "payout.cancelled" | "payout.late_success" | "payout.needs_attention" | "payout.attention_ended" | "refund.pending" | "refund.processing" | "refund.success" | "refund.failed" | "refund.cancelled" | "refund.late_success" | "refund.needs_attention" | "refund.attention_ended" | "checkout.paid" | "checkout.expired" | "checkout.cancelled" | "checkout.overpaid" | "webhook_endpoint.disabled" | "webhook_endpoint.test" | (string & {});
+
 /** One thing that happened. */
 export interface Event {
   id: string;
@@ -357,10 +884,21 @@ export interface Event {
    * wallet is debited.
    * - `payout.needs_attention`, `payout.attention_ended`: the same of a payout, also of one that is
    * held back.
+   * - `refund.pending`: the refund was created, its money is reserved.
+   * - `refund.processing`: the operator holds the request.
+   * - `refund.success`: the customer has the money back, your wallet is debited.
+   * - `refund.failed`, `refund.cancelled`: it ended, and its reserve is released.
+   * - `refund.late_success`: it was paid after it had failed or was cancelled. The status stays, your
+   * wallet is debited.
+   * - `refund.needs_attention`, `refund.attention_ended`: the same of a refund.
+   * - `checkout.paid`: one of its asks was credited. `late` says whether it had expired or was
+   * cancelled before.
+   * - `checkout.expired`, `checkout.cancelled`: it ended without money.
+   * - `checkout.overpaid`: another ask was credited, too. Give that payment back.
    * - `webhook_endpoint.disabled`: we disabled one of your endpoints, because it is gone or only failed
    * for five days.
    */
-  type: string;
+  type: EventKind;
   created_at: Timestamp;
   /** The revision of the interface that wrote this body. */
   api_version: string;
@@ -373,6 +911,8 @@ export interface Event {
 export interface EventData {
   payment?: Payment;
   payout?: Payout;
+  refund?: Refund;
+  checkout?: CheckoutSnapshot;
   webhook_endpoint?: WebhookEndpointSnapshot;
 }
 
@@ -384,12 +924,12 @@ export interface EventPage {
   log_id: string;
 }
 
-/** The events of one payment or payout. */
+/** The events of one payment, payout or refund. */
 export interface EventList {
   items: Event[];
 }
 
-/** The attempts of one payment or payout. */
+/** The attempts of one payment, payout or refund. */
 export interface AttemptList {
   items: Attempt[];
 }
@@ -438,6 +978,44 @@ export interface PaymentMethodList {
   items: PaymentMethod[];
 }
 
+/** A number whose method is to be predicted. */
+export interface PredictPaymentMethod {
+  /** A number, as it was typed. */
+  phone: string;
+  /**
+   * The country of a number that does not begin with its calling code. It may be left out if all your
+   * methods are in one country.
+   */
+  country?: string | null;
+}
+
+/** A number, read, and the methods that it probably belongs to. */
+export interface PaymentMethodPrediction {
+  /** The whole number, digits only, as a create takes it. */
+  phone: string;
+  country: string;
+  /**
+   * The method that the number probably belongs to; empty if that is not known, or if you cannot have
+   * it there.
+   */
+  methods: PaymentMethodPredictionMethod[];
+  /** Numbers of the country may have moved to another operator. `false` proves nothing. */
+  portable: boolean;
+}
+
+export interface PaymentMethodPredictionMethod {
+  /** What you send as `method`. */
+  code: string;
+  /** What people of the country call it. */
+  name: string;
+  /**
+   * `own`: the prefix belongs to this operator alone, and a create by another method refuses the
+   * number. `likely`: the prefix was given to this operator; the number may have moved to another one.
+   * Choose the method before the customer does, and offer the others, too.
+   */
+  certainty: string;
+}
+
 /** A kind of wallet. */
 export interface PaymentMethod {
   /** What you send as `method`. */
@@ -467,6 +1045,8 @@ export interface PaymentMethod {
 
 export interface PaymentMethodCountry {
   code: string;
+  /** What people of the country call the method. Show this where you know the country. */
+  name: string;
   currency: string;
   phone: PaymentMethodCountryPhone;
   min_amount: string;
@@ -489,6 +1069,7 @@ export interface PaymentMethodCountryPhone {
 export interface MethodSupport {
   payments: boolean;
   payouts: boolean;
+  refunds: boolean;
 }
 
 /** Your wallets. */
@@ -529,11 +1110,13 @@ export interface TransactionPage {
  * - `collection_reversal`: the operator took a collection back. It is at most what was available; the
  * rest is `owed`, see the wallet.
  * - `payout`, `payout_reversal`, `late_payout`: money sent out, come back, or sent out after all.
- * - `fee`: our fee, posted with the collection or payout that it belongs to.
+ * - `refund`, `late_refund`: a payment given back, or given back after the refund had failed or was
+ * cancelled.
+ * - `fee`: our fee, posted with the collection, payout or refund that it belongs to.
  * - `adjustment`: a correction made by a person, or the repayment of what you owe (it says so in its
  * `reference`).
  */
-export type TransactionType = "collection" | "late_collection" | "collection_reversal" | "payout" | "payout_reversal" | "late_payout" | "fee" | "adjustment" | (string & {});
+export type TransactionType = "collection" | "late_collection" | "collection_reversal" | "payout" | "payout_reversal" | "late_payout" | "refund" | "late_refund" | "fee" | "adjustment" | (string & {});
 
 /** One movement on a wallet. It never changes. */
 export interface Transaction {
@@ -548,7 +1131,9 @@ export interface Transaction {
   balance_after: string;
   payment_id: string | null;
   payout_id: string | null;
-  /** Your reference of the payment or payout. */
+  /** Of a refund and its fee. `payment_id` is the payment then, and `payout_id` is null. */
+  refund_id: string | null;
+  /** Your reference of the payment, payout or refund. */
   reference: string | null;
   /**
    * The operator's receipt, as it was known when the line was written. A line never changes: a receipt
@@ -561,11 +1146,28 @@ export interface Transaction {
 }
 
 /** Something that a key may do. */
-export type Scope = "payments:read" | "payments:write" | "payouts:read" | "payouts:write" | "wallets:read" | "webhooks:manage" | "keys:manage" | (string & {});
+export type Scope = "payments:read" | "payments:write" | "payouts:read" | "payouts:write" | "refunds:write" | "wallets:read" | "webhooks:manage" | "keys:manage" | (string & {});
 
 /** Your keys. */
 export interface ApiKeyList {
   items: ApiKey[];
+}
+
+/** A key and its client. */
+export interface Me {
+  client_id: string;
+  /** What the client is called. */
+  name: string;
+  /** `test`: the sandbox. `live`: real money. */
+  mode: string;
+  /** The public part of the key. */
+  key_id: string;
+  /** What the key may do. */
+  scopes: Scope[];
+  /** What all paths of this document follow. It ends in `/v1`. */
+  base_url: string;
+  /** The revision of the interface, as in the header `Api-Version`. */
+  api_version: string;
 }
 
 /** A key, without its secret. */
@@ -624,7 +1226,7 @@ export interface NewApiKey {
   api_key: string;
 }
 
-/** A request for a key. Unknown members are ignored; null means absent. */
+/** A request for a key. Null means absent. */
 export interface CreateApiKey {
   /** What you call the key. */
   name?: string | null;
@@ -634,7 +1236,7 @@ export interface CreateApiKey {
   expires_at?: string | null;
 }
 
-/** How long the old key keeps working. Unknown members are ignored; null means absent. */
+/** How long the old key keeps working. Null means absent. */
 export interface RotateApiKey {
   /** From 0 (the old key ends now) to 604800 (seven days). */
   overlap_seconds?: number | null;
@@ -724,10 +1326,7 @@ export interface WebhookEndpointList {
   items: WebhookEndpoint[];
 }
 
-/**
- * A request for an endpoint. `url` and `events` are required. Unknown members are ignored; null means
- * absent.
- */
+/** A request for an endpoint. `url` and `events` are required. Null means absent. */
 export interface CreateWebhookEndpoint {
   /** Where events are posted to. */
   url?: string | null;
@@ -743,7 +1342,7 @@ export interface CreateWebhookEndpoint {
   secret?: string | null;
 }
 
-/** What to change. Unknown members are ignored; null means absent; an empty `description` removes it. */
+/** What to change. Null means absent; an empty `description` removes it. */
 export interface UpdateWebhookEndpoint {
   /** Where events are posted to. */
   url?: string | null;
@@ -754,7 +1353,7 @@ export interface UpdateWebhookEndpoint {
   enabled?: boolean | null;
 }
 
-/** The new secret, and how long the old one signs too. Unknown members are ignored; null means absent. */
+/** The new secret, and how long the old one signs too. Null means absent. */
 export interface RotateWebhookSecret {
   /** From 0 (the old secret ends now) to 604800 (seven days). */
   overlap_seconds?: number | null;
@@ -770,7 +1369,7 @@ export interface WebhookTest {
   event_id: string;
 }
 
-/** What to send again. Unknown members are ignored; null means absent. */
+/** What to send again. Null means absent. */
 export interface Replay {
   from_sequence?: number | null;
   to_sequence?: number | null;
@@ -795,10 +1394,7 @@ export interface Replayed {
   stretches: number;
 }
 
-/**
- * Which endpoint to send to; without it, all that are told about the kind. Unknown members are
- * ignored; null means absent.
- */
+/** Which endpoint to send to; without it, all that are told about the kind. Null means absent. */
 export interface Redeliver {
   endpoint_id?: string | null;
 }
@@ -880,7 +1476,7 @@ export interface SandboxPrompt {
   expires_at: Timestamp;
 }
 
-/** The customer's decision. Unknown members are ignored. */
+/** The customer's decision. */
 export interface DecideSandboxPrompt {
   action: string;
 }
@@ -896,19 +1492,22 @@ export interface SandboxStoryList {
   items: SandboxStory[];
 }
 
-/** What happens to a payment or payout whose phone ends in certain digits. */
+/**
+ * What happens to a payment, payout or refund whose phone ends in certain digits; of a refund, it is
+ * the phone that paid.
+ */
 export interface SandboxStory {
-  /** Whether it is played for payments or for payouts. */
+  /** Whether it is played for payments, for payouts or for refunds. */
   subject: string;
-  /** What the story is called; once among those of payments, once among those of payouts. */
+  /** What the story is called; once among those of each `subject`. */
   name: string;
   /** The last four digits of the phone; null for every phone that no other story has. */
   ends_in: string | null;
   description: string;
-  /** The status in which the story leaves the payment or payout. */
+  /** The status in which the story leaves the payment, payout or refund. */
   status: string;
   /** The `failure_reason` in which it ends; null where there is none. */
-  failure_reason: string | null;
+  failure_reason: FailureReason | null;
   /**
    * The kinds of the events that come in any case, in order. Where `processing` is not named, it may
    * come too.
@@ -938,6 +1537,16 @@ export interface Problem {
   payment_id?: string;
   /** Only with `idempotency_key_reused`: the payout that the key belongs to. */
   payout_id?: string;
+  /**
+   * Only with `idempotency_key_reused`: the refund that the key belongs to; and with
+   * `refund_in_progress`: the one that is open.
+   */
+  refund_id?: string;
+  /**
+   * Only with `refund_exceeds_payment` and `payment_not_refundable`: what is left to give back of the
+   * payment.
+   */
+  refundable?: string;
 }
 
 /** One mistake in a body or in a query. */
@@ -953,7 +1562,7 @@ export interface FieldError {
 }
 
 /** What went wrong, for programs. The table at the top tells the meaning of each. */
-export type ErrorCode = "malformed_body" | "invalid_parameter" | "key_in_url" | "missing_api_key" | "invalid_api_key" | "insufficient_scope" | "client_suspended" | "payment_not_found" | "payout_not_found" | "event_not_found" | "webhook_endpoint_not_found" | "webhook_endpoint_disabled" | "api_key_not_found" | "prompt_not_found" | "not_found" | "method_not_allowed" | "payout_not_cancellable" | "cursor_ahead" | "request_timeout" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "validation_failed" | "idempotency_key_reused" | "insufficient_balance" | "rate_limited" | "method_unavailable" | "service_unavailable" | "payouts_held" | "internal_error" | (string & {});
+export type ErrorCode = "malformed_body" | "invalid_parameter" | "key_in_url" | "missing_api_key" | "invalid_api_key" | "insufficient_scope" | "client_suspended" | "payment_not_found" | "payout_not_found" | "refund_not_found" | "checkout_not_found" | "link_not_found" | "event_not_found" | "webhook_endpoint_not_found" | "webhook_endpoint_disabled" | "api_key_not_found" | "prompt_not_found" | "not_found" | "method_not_allowed" | "payout_not_cancellable" | "refund_not_cancellable" | "refund_in_progress" | "checkout_live" | "payment_not_refundable" | "refund_exceeds_payment" | "refund_not_possible" | "pages_not_available" | "cursor_ahead" | "request_timeout" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "validation_failed" | "idempotency_key_reused" | "insufficient_balance" | "rate_limited" | "method_unavailable" | "service_unavailable" | "payouts_held" | "internal_error" | (string & {});
 
 /** What is wrong with one member. The table at the top tells the meaning of each. */
-export type FieldErrorCode = "required" | "invalid_format" | "too_long" | "too_many" | "too_deep" | "unknown_method" | "country_required" | "country_not_supported" | "currency_not_supported" | "invalid_phone" | "amount_out_of_bounds" | "amount_not_representable" | "line_item_mismatch" | "items_sum_mismatch" | "tax_total_mismatch" | "tax_subtotal_mismatch" | "tax_subtotal_required" | "scope_not_granted" | "url_not_allowed" | "unknown_event" | (string & {});
+export type FieldErrorCode = "required" | "invalid_format" | "too_long" | "too_many" | "too_deep" | "unknown_method" | "country_required" | "country_not_supported" | "currency_not_supported" | "invalid_phone" | "amount_out_of_bounds" | "amount_not_representable" | "line_item_mismatch" | "items_sum_mismatch" | "tax_total_mismatch" | "tax_subtotal_mismatch" | "tax_subtotal_required" | "scope_not_granted" | "url_not_allowed" | "unknown_event" | "unknown_member" | (string & {});

@@ -107,6 +107,35 @@ test("a refusal after a lost answer is one only if a read by the key finds nothi
   }
 });
 
+test("a checkout is made again with the same bytes, and never looked up", async () => {
+  const checkout = (state: string, key = uuid1): string => JSON.stringify({ id: "c-1", url: "https://pay.example.com/p/X", state, idempotency_key: key, created_at: "2026-11-15T05:51:53.123456Z", return_secret: "r-1" });
+  const order = { amount: { value: "5000", currency: "XAF" }, idempotency_key: uuid1.toUpperCase(), reference: "order-7" };
+  const s = await script(hangUp, problem(500, "internal_error"), says(201, checkout("open")));
+  const made = await client(s.url).till.checkouts.create(order);
+  assert.deepEqual([made.id, made.url, made.return_secret, s.bodies.length, new Set(s.bodies).size], ["c-1", "https://pay.example.com/p/X", "r-1", 3, 1]);
+  for (const answers of [[hangUp, problem(422, "validation_failed")], [says(200, '{"ok":true}')], [says(201, checkout("open", "another"))]]) {
+    const s = await script(...answers);
+    const e = await errorOf(client(s.url).till.checkouts.create(order));
+    assert.ok(e instanceof Unclear && e.idempotency_key === order.idempotency_key, String(e));
+    assert.equal(s.asked.length, answers.length);
+  }
+  const without = await errorOf(client(s.url).till.checkouts.create({ ...order, idempotency_key: "" }));
+  assert.ok(without instanceof Misuse && without.code === "no_idempotency_key");
+
+  const page = says(200, `{"items":[${checkout("paid")}],"total":1,"limit":50,"offset":0}`);
+  const other = await script(says(200, checkout("paid")), says(200, checkout("cancelled")), page);
+  const { till } = client(other.url);
+  assert.equal((await till.checkouts.get("c-1")).state, "paid");
+  assert.equal((await till.checkouts.cancel("c-1")).state, "cancelled");
+  const filter = { state: "paid", reference: "order-7", from_date: new Date(Date.UTC(2026, 10, 1)), to_date: "2026-12-01T00:00:00Z", order: "asc" } as const;
+  assert.equal((await till.checkouts.page({ ...filter, limit: 9 })).total, 1);
+  const all: string[] = [];
+  for await (const c of till.checkouts.all(filter)) all.push(c.id);
+  assert.deepEqual(all, ["c-1"]);
+  const query = "state=paid&reference=order-7&from_date=2026-11-01T00%3A00%3A00.000Z&to_date=2026-12-01T00%3A00%3A00Z&order=asc";
+  assert.deepEqual(other.asked, ["GET /v1/checkouts/c-1", "POST /v1/checkouts/c-1/cancel", `GET /v1/checkouts?${query}&limit=9`, `GET /v1/checkouts?${query}&limit=200`].map((a) => `${a} ${testKey}`));
+});
+
 test("what cannot be repeated is not, unless not one byte was written", async () => {
   for (const answer of [hangUp, says(502, "<html>"), problem(503, "service_unavailable", { "Retry-After": "1" })]) {
     const s = await script(answer);

@@ -16,7 +16,7 @@ export interface Env<Tx> {
 const start = Date.UTC(2026, 10, 15, 5, 51, 53, 123);
 const row = (order: string, attempt: number, more: Partial<Row> = {}): Row => ({
   idempotency_key: `00000000-0000-4000-8000-${order}${attempt}`, kind: "payment", order_id: order, attempt, body: new TextEncoder().encode('{"a": 1}'), state: "written", tries: 0,
-  next_at: start, lease: 0, send_until: start + 60_000, remote_id: "", status: "", problem: "", created_at: start, ...more,
+  next_at: start, lease: 0, send_until: start + 60_000, remote_id: "", status: "", problem: "", created_at: start, details: "", ...more,
 });
 const key = (order: string, attempt: number): string => row(order, attempt).idempotency_key;
 const names = (rows: Row[]): string[] => rows.map((r) => `${r.order_id}${r.attempt}`);
@@ -170,6 +170,9 @@ function outboxCases<Tx>(): Record<string, (s: Suite<Tx>) => Promise<void>> {
       assert.deepEqual([r.remote_id, r.status, r.problem, r.state, r.send_until, r.next_at], ["r1", "pending", "p", "written", start + 60_000, start + 3600_000]);
       await s.settle({ idempotency_key: k, problem: "" });
       assert.equal((await s.get("a")).problem, "", "an empty text is a value");
+      const details = '{"detail": "« Airtel » 😀", "errors": []}';
+      await s.settle({ idempotency_key: k, details });
+      assert.deepEqual([(await s.get("a")).details, (await s.get("a")).state], [details, "written"]);
     },
     async "settle of an unknown key does nothing"(s) {
       assert.equal(await s.settle({ idempotency_key: "00000000-0000-4000-8000-nobody", state: "taken" }), false);

@@ -46,9 +46,17 @@ test("a wish that the service would refuse is not written", async () => {
   await assert.rejects(w.teller.send("o-1"), (e) => e instanceof OrderError && e.code === "no_attempt");
 });
 
+test("a payment that this store did not make is no news, unless it is asked for", async () => {
+  for (const foreign of [false, true]) {
+    const w = await World.make({ foreign });
+    assert.deepEqual(await w.deliver("e-1", "payment.success", { id: "p-1", status: "success", idempotency_key: "k" }), [204, ""]);
+    assert.equal(w.changes.length, foreign ? 1 : 0);
+  }
+});
+
 test("a request that is not what it should be gets one word", async () => {
   let told: unknown;
-  const w = await World.make({ onReport: (_report, error) => (told = error) });
+  const w = await World.make({ foreign: true, onReport: (_report, error) => (told = error) });
   const p = { id: "p-1", status: "success", idempotency_key: "k", reference: "other shop" };
   for (const [change, status, text] of [
     [() => {}, 204, ""],
@@ -84,7 +92,7 @@ test("a delivery that is refused for its age names the clocks, if an answer told
 test("other kinds go to onOther once each, progress to onProgress once each", async () => {
   const others: string[] = [];
   const progress: string[] = [];
-  const w = await World.make({ onOther: (e) => void others.push(e.type), onProgress: (c) => void progress.push(c.kind) });
+  const w = await World.make({ foreign: true, onOther: (e) => void others.push(e.type), onProgress: (c) => void progress.push(c.kind) });
   const p = { id: "p-1", status: "processing", idempotency_key: "k" };
   for (const [id, kind] of [
     ["e-1", "payment.pending"], ["e-1", "payment.pending"], ["e-2", "payment.processing"], ["e-9", "payment.pending"], ["e-3", "payment.updated"], ["e-3", "payment.updated"],
@@ -141,14 +149,15 @@ test("news that comes while a stale wish is looked for is not overwritten by its
   await w.store.count(row, now + 1, now + 2);
   now += 60_000;
   // The read finds nothing, and before its answer is noted a webhook brings the payment.
-  const settle = w.store.settle.bind(w.store);
-  w.store.settle = async (s) => {
-    if (s.state === "lapsed") await settle({ idempotency_key: row.idempotency_key, state: "taken", remote_id: "p-1" });
-    return settle(s);
+  const apply = w.store.apply.bind(w.store);
+  w.store.apply = async (...args) => {
+    await w.store.settle({ idempotency_key: row.idempotency_key, state: "taken", remote_id: "p-1" });
+    return apply(...args);
   };
   w.service["answer" as never] = (() => [200, { items: [], total: 0, limit: 50, offset: 0 }]) as never;
   assert.equal((await w.teller.send("o-1")).state, "unclear");
   assert.equal((await w.store.newest("payment", "o-1"))!.state, "taken");
+  assert.deepEqual(w.changes, []);
 });
 
 test("a payout that may have been sent is not over because the service does not know it", async () => {
@@ -170,7 +179,7 @@ test("a payout that may have been sent is not over because the service does not 
 });
 
 test("in a server of node:http", async () => {
-  const w = await World.make();
+  const w = await World.make({ foreign: true });
   let before: ((req: { body?: unknown }) => void) | undefined;
   const hook = nodeWebhook(w.teller, secret);
   const server = createServer((req, res) => (before?.(req as { body?: unknown }), void hook(req, res)));

@@ -10,6 +10,7 @@ import type { Operation } from "../src/operation.js";
 import { outboxDelay } from "../src/outbox.js";
 import { Phone, PhoneError, type PhoneRule } from "../src/phone.js";
 import type { Problem } from "../src/types.gen.js";
+import { ReturnError, verifyReturn } from "../src/return.js";
 import { verify, WebhookError } from "../src/webhook.js";
 
 /** The cases that all SDKs share. */
@@ -29,6 +30,20 @@ test("webhook vectors", async () => {
     );
     assert.equal(got, c.expect, c.name);
   }
+});
+
+test("return vectors", async () => {
+  const { cases } = vectors<{ cases: { name: string; secret: string; checkout: string; query: Record<string, string>; now: number; expect: string }[] }>("return.json");
+  assert.ok(cases.length >= 40);
+  for (const c of cases) {
+    const params = new URLSearchParams(c.query);
+    for (const query of [c.query, params, "?" + params]) {
+      const got = await verifyReturn(c.secret, c.checkout, query, c.now * 1000).catch((e: unknown) => (e instanceof ReturnError ? e.code : String(e)));
+      assert.equal(got, c.expect, c.name);
+    }
+  }
+  const twice = { ...cases[0]!.query, till_state: ["paid", "paid"] }; // as frameworks read a name that comes twice
+  await assert.rejects(verifyReturn(cases[0]!.secret, cases[0]!.checkout, twice, cases[0]!.now * 1000), { code: "unsigned" });
 });
 
 test("outcome vectors", () => {

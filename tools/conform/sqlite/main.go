@@ -11,8 +11,8 @@ import (
 
 	_ "modernc.org/sqlite"
 
-	"till/sdk/go/driver"
-	"till/sdk/go/sqlstore"
+	"github.com/till-project/till/sdk/go/driver"
+	"github.com/till-project/till/sdk/go/sqlstore"
 )
 
 func main() {

@@ -11,8 +11,8 @@ import (
 
 	_ "modernc.org/sqlite"
 
-	till "till/sdk/go"
-	"till/sdk/go/sqlstore"
+	till "github.com/till-project/till/sdk/go"
+	"github.com/till-project/till/sdk/go/sqlstore"
 )
 
 func main() {
@@ -37,7 +37,7 @@ func main() {
 		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO acted VALUES (?, ?)", c.Payment.ID, c.Payment.Amount.Value)
 		return err
-	})
+	}, till.WithForeign())
 	http.Handle("POST /till", teller.Webhook(os.Getenv("TILL_WEBHOOK_SECRET")))
 	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), nil))
 }

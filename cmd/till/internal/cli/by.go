@@ -39,7 +39,7 @@ func (f *personFlag) Type() string { return "person" }
 
 // AddReason adds --reason, one line for the audit log. Phone numbers in it are masked.
 func AddReason(cmd *cobra.Command, reason *string, usage string) {
-	AddValue(cmd, "reason", usage, func(text string) error {
+	addValue(cmd, "reason", usage, func(text string) error {
 		*reason = logs.Redact(text)
 		return CheckReason(text)
 	})

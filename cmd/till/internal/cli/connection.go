@@ -11,6 +11,7 @@ import (
 
 	"till/books"
 	"till/store"
+	"till/store/admin"
 )
 
 // CheckConnection rejects a name that was never used: all lines would be
@@ -28,7 +29,7 @@ func CheckConnection(ctx context.Context, s *store.Store, name string) error {
 // noConnection is the error that no connection of this name was ever used,
 // with those that were.
 func noConnection(ctx context.Context, tx *store.Tx, name string) error {
-	known, err := tx.Connections(ctx)
+	known, err := admin.Connections(ctx, tx)
 	if err != nil {
 		return err
 	}

@@ -31,8 +31,8 @@ func (v *value) String() string { return v.text }
 // Type implements pflag.Value.
 func (v *value) Type() string { return v.kind }
 
-// AddValue adds a flag that read checks and keeps, before the command runs.
-func AddValue(cmd *cobra.Command, name, usage string, read func(text string) error) {
+// addValue adds a flag that read checks and keeps, before the command runs.
+func addValue(cmd *cobra.Command, name, usage string, read func(text string) error) {
 	cmd.Flags().Var(&value{kind: "string", read: read}, name, usage)
 }
 
@@ -48,7 +48,7 @@ func readValues(cmd *cobra.Command) (err error) {
 
 // AddClient adds --client, the id of a client, which must not be empty if it is given.
 func AddClient(cmd *cobra.Command, id *till.ID, usage string) {
-	AddValue(cmd, "client", usage, func(text string) (err error) {
+	addValue(cmd, "client", usage, func(text string) (err error) {
 		*id, err = ParseID(text, "client")
 		return err
 	})
@@ -61,7 +61,7 @@ func AddAnyClient(cmd *cobra.Command, id *till.ID, usage string) {
 
 // AddAnyID adds a flag with the id of what is named; unset and empty mean any.
 func AddAnyID(cmd *cobra.Command, id *till.ID, name, what, usage string) {
-	AddValue(cmd, name, usage, func(text string) (err error) {
+	addValue(cmd, name, usage, func(text string) (err error) {
 		if *id = (till.ID{}); text != "" {
 			*id, err = ParseID(text, what)
 		}
@@ -117,7 +117,7 @@ func ParseID(text, what string) (till.ID, error) {
 // AddChoice adds a flag whose value is one of a list, so that a typing mistake is an error
 // and not an empty list.
 func AddChoice(cmd *cobra.Command, choice *string, name string, of []string, usage string) {
-	AddValue(cmd, name, usage, func(text string) error {
+	addValue(cmd, name, usage, func(text string) error {
 		if text != "" && !slices.Contains(of, text) {
 			return errors.New("--" + name + " is one of: " + strings.Join(of, ", "))
 		}

@@ -12,12 +12,13 @@ func newPayoutCancel() *cobra.Command {
 	var secretFile, by, reason string
 	cmd := &cobra.Command{
 		Use:   "cancel ID",
-		Short: "Cancel a payout that was not sent",
-		Long: `Cancel a payout of any client, also of a suspended one. Use it to free the
-reserve of a payout that waits. The client receives payout.cancelled.
+		Short: "Cancel a payout or a refund that was not sent",
+		Long: `Cancel a payout or a refund of any client, also of a suspended one. Use it to free
+the reserve of one that waits. The client receives payout.cancelled or
+refund.cancelled.
 
-A payout that may have been sent is refused. Till checks it until the operator
-decides it.`,
+One that may have been sent is refused. Till checks it until the operator decides
+it.`,
 		Example: `  till payout cancel 0197a3d2-5b20-7d11-8c4e-0a9b7c6d5e4f --reason "client closed the order" --by "Awa N."`,
 		Args:    cli.OneArg,
 	}

@@ -53,9 +53,10 @@ func subjectRows(f *books.CaseDetail, row func(...any)) {
 		subjectFieldRows(p.Subject(), row)
 	}
 	if p := f.Payout; p != nil {
-		row("payout", p.ID)
+		row(string(p.Noun()), p.ID)
 		subjectFieldRows(p.Subject(), row)
 	}
+	refundRows(f, row)
 	if e := f.Endpoint; e != nil {
 		row("endpoint", e.ID)
 		row("url", e.URL)
@@ -85,13 +86,16 @@ func caseDetailObject(f *books.CaseDetail) cli.Object {
 	}
 	if p := f.Payout; p != nil {
 		payout = subjectObject("payout_id", p.ID, p.Subject())
+		if p.IsRefund() {
+			payout = subjectObject("payout_id", p.ID, p.Subject()).With("payment_id", p.PaymentID)
+		}
 	}
 	if f.Endpoint != nil {
 		endpoint = json.RawMessage(append(f.Endpoint.AppendJSON(nil), '}'))
 	}
 	return CaseObject(f.Case).With("cause_stands", cli.OrNull(f.RemainingCause), "payment", payment, "payout", payout, "webhook_endpoint", endpoint,
 		"attempts", cli.Objects(f.Attempts, attemptObject), "events", cli.Objects(f.Events, eventObject), "transactions", transactionsJSON(f.Transactions),
-		"put_aside", f.Suspended, "audit", cli.Objects(f.Audit, auditObject), "other_cases", cli.Objects(f.Others, CaseObject))
+		"refunds", refundsObject(f.Refunds), "put_aside", f.Suspended, "audit", cli.Objects(f.Audit, auditObject), "other_cases", cli.Objects(f.Others, CaseObject))
 }
 
 func eventObject(e *store.EventRow) cli.Object {

@@ -68,7 +68,7 @@ connection are printed first; with --json they are in 'till connections'.`,
 // not an empty list.
 var caseKinds = []string{
 	engine.CaseOverdue, engine.CaseUnknownStatus, engine.CaseMismatch, engine.CaseContradiction, engine.CaseLateMoney, engine.CaseReversed,
-	engine.CaseReceiptReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseHeld, reconcile.CaseStatement, webhook.CaseExhausted, webhook.CaseDisabled,
+	engine.CaseReceiptReused, engine.CaseHandleReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseRefundedBeyond, engine.CaseRefundedElsewhere, engine.CaseRefundedAndReversed, engine.CasePaidTwice, engine.CaseHeld, reconcile.CaseStatement, webhook.CaseExhausted, webhook.CaseDisabled,
 }
 
 // findAfter reads the case that a page begins after.
@@ -93,7 +93,7 @@ func findAfter(c *cli.Call, text string, f *store.CaseFilter) error {
 func CaseObject(x *store.Case) cli.Object {
 	var payment, payout any
 	switch {
-	case x.Payout:
+	case x.Payout: // or a refund: it has a payment, too
 		payout = x.SubjectID.String()
 	case !strings.HasPrefix(x.Kind, "endpoint_"):
 		payment = x.SubjectID.String()
@@ -109,7 +109,7 @@ var caseColumns = cli.Columns[*store.Case]{
 	Row: func(x *store.Case) []any {
 		about := x.SubjectID.String()
 		if x.Payout {
-			about = "payout " + about
+			about = string(x.Noun()) + " " + about
 		}
 		return []any{x.ID, x.OpenedAt, x.ClosedAt, x.Kind, about, x.Detail}
 	},

@@ -9,6 +9,7 @@ import (
 	"till"
 	"till/cmd/till/internal/cli"
 	"till/store"
+	"till/store/lookup"
 	"till/story"
 )
 
@@ -40,13 +41,13 @@ A phone is looked up in an index under the installation's secret, from
 		if q.Phone = strings.TrimPrefix(strings.ReplaceAll(phone, " ", ""), "+"); q.Phone == "" && q.Reference == "" && q.Receipt == "" {
 			return errors.New("the text to look for must not be empty")
 		}
-		var key store.PhoneKey
+		var key lookup.PhoneKey
 		if q.Phone != "" {
 			secret, err := c.Secret(secretFile)
 			if err != nil {
 				return err
 			}
-			if key, err = store.NewPhoneKey(secret); err != nil {
+			if key, err = lookup.NewPhoneKey(secret); err != nil {
 				return err
 			}
 		}
@@ -76,20 +77,20 @@ type found struct {
 }
 
 func (f *found) object() cli.Object {
-	return cli.Object{"client_id", f.client, "id", f.id, "created_at", f.CreatedAt, "status", f.status, "amount", f.Amount, "phone", till.MaskPhone(f.Phone),
+	return cli.Object{"client_id", f.client, "kind", f.Noun, "id", f.id, "created_at", f.CreatedAt, "status", f.status, "amount", f.Amount, "phone", till.MaskPhone(f.Phone),
 		"reference", cli.OrNull(f.Reference), "provider_reference", cli.OrNull(*f.ProviderReference)}
 }
 
 var foundColumns = cli.Columns[found]{
 	None:  "Nothing was found.",
-	Heads: []any{"CREATED", "STATUS", "AMOUNT", "PHONE", "REFERENCE", "RECEIPT", "ID", "CLIENT"},
+	Heads: []any{"CREATED", "STATUS", "AMOUNT", "PHONE", "REFERENCE", "RECEIPT", "KIND", "ID", "CLIENT"},
 	Row: func(f found) []any {
-		return []any{f.CreatedAt, f.status, f.Amount.Value() + " " + f.Amount.Currency, till.MaskPhone(f.Phone), cli.OrNull(f.Reference), cli.OrNull(*f.ProviderReference), f.id, f.client}
+		return []any{f.CreatedAt, f.status, f.Amount.Value() + " " + f.Amount.Currency, till.MaskPhone(f.Phone), cli.OrNull(f.Reference), cli.OrNull(*f.ProviderReference), f.Noun, f.id, f.client}
 	},
 }
 
 // lookFor runs the search of payments or of payouts.
-func (k *subjectCommands) lookFor(c *cli.Call, tx *store.Tx, key store.PhoneKey, q story.Search) (out []found, short bool, err error) {
+func (k *subjectCommands) lookFor(c *cli.Call, tx *store.Tx, key lookup.PhoneKey, q story.Search) (out []found, short bool, err error) {
 	if k.name == payoutCommands.name {
 		rows, short, err := story.FindPayouts(c.Context(), tx, key, q)
 		for _, p := range rows {

@@ -140,7 +140,7 @@ func holdObject(h store.Hold) cli.Object {
 }
 
 func waitingObject(p waitingPayout) cli.Object {
-	return cli.Object{"payout_id", p.ID, "client_id", p.ClientID, "status", p.Status, "amount", p.Amount.Value(), "currency", p.Amount.Currency,
+	return cli.Object{"payout_id", p.ID, "kind", p.Noun(), "client_id", p.ClientID, "status", p.Status, "amount", p.Amount.Value(), "currency", p.Amount.Currency,
 		"created_at", p.CreatedAt, "held_at", p.HeldAt}
 }
 
@@ -168,9 +168,9 @@ func printHeld(w io.Writer, held books.PayoutsHeld, waiting []waitingPayout) err
 	}
 	cli.PrintLine(w, "")
 	return cli.Table(w, func(row func(...any)) {
-		row("PAYOUT", "CLIENT", "AMOUNT", "CREATED", "HELD SINCE")
+		row("PAYOUT", "CLIENT", "AMOUNT", "CREATED", "HELD SINCE", "KIND")
 		for _, p := range waiting {
-			row(p.ID, p.ClientID, p.Amount.Value()+" "+p.Amount.Currency, p.CreatedAt, p.HeldAt)
+			row(p.ID, p.ClientID, p.Amount.Value()+" "+p.Amount.Currency, p.CreatedAt, p.HeldAt, p.Noun())
 		}
 	})
 }

@@ -115,6 +115,8 @@ type flowJSON struct {
 	Payouts     int64  `json:"payouts"`
 	PaidOut     string `json:"paid_out"`
 	Fees        string `json:"fees"`
+	Refunds     int64  `json:"refunds"`
+	Refunded    string `json:"refunded"`
 }
 
 // balanceJSON is what the books hold of one currency.
@@ -133,7 +135,7 @@ func dayReportOut(r *books.DayReport, scope store.Scope, zone *time.Location) da
 		ClientID: cli.IDOrNull(scope.Client), Moved: []flowJSON{}, At: r.At.String(), Balances: []balanceJSON{}, Unfilled: r.Unfilled,
 	}
 	for _, f := range r.Flows {
-		out.Moved = append(out.Moved, flowJSON{f.Method, f.Currency, f.In.N, cli.Minor(f.In.Sum), cli.Minor(f.Back.Sum), f.Out.N, cli.Minor(f.Out.Sum), cli.Minor(f.Fee.Sum)})
+		out.Moved = append(out.Moved, flowJSON{f.Method, f.Currency, f.In.N, cli.Minor(f.In.Sum), cli.Minor(f.Back.Sum), f.Out.N, cli.Minor(f.Out.Sum), cli.Minor(f.Fee.Sum), f.Refunded.N, cli.Minor(f.Refunded.Sum)})
 	}
 	for _, b := range balancesOf(r) {
 		out.Balances = append(out.Balances, balanceJSON{b.Currency, cli.Minor(b.Balance.Balance), cli.Minor(b.Reserved), cli.Minor(b.Owed), cli.Minor(b.suspense), cli.Minor(b.fees)})
@@ -188,9 +190,9 @@ func printDayReport(c *cli.Call, r *books.DayReport, scope store.Scope, zone *ti
 			cli.PrintLine(w, "Nothing moved.")
 		} else {
 			err := cli.Table(w, func(row func(...any)) {
-				row("METHOD", "CURRENCY", "COLLECTED", "OF", "TAKEN BACK", "PAID OUT", "OF", "FEES")
+				row("METHOD", "CURRENCY", "COLLECTED", "OF", "TAKEN BACK", "PAID OUT", "OF", "REFUNDED", "OF", "FEES")
 				for _, f := range r.Flows {
-					row(f.Method, f.Currency, cli.Major(f.In.Sum, f.Currency), f.In.N, cli.Major(f.Back.Sum, f.Currency), cli.Major(f.Out.Sum, f.Currency), f.Out.N, cli.Major(f.Fee.Sum, f.Currency))
+					row(f.Method, f.Currency, cli.Major(f.In.Sum, f.Currency), f.In.N, cli.Major(f.Back.Sum, f.Currency), cli.Major(f.Out.Sum, f.Currency), f.Out.N, cli.Major(f.Refunded.Sum, f.Currency), f.Refunded.N, cli.Major(f.Fee.Sum, f.Currency))
 				}
 			})
 			if err != nil {

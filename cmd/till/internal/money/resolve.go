@@ -11,6 +11,7 @@ import (
 	"till/cmd/till/internal/cli"
 	"till/engine"
 	"till/store"
+	"till/store/refunds"
 )
 
 func (k *subjectCommands) newResolve() *cobra.Command {
@@ -18,7 +19,7 @@ func (k *subjectCommands) newResolve() *cobra.Command {
 	var secretFile, as, evidence, by, receipt string
 	cmd := &cobra.Command{
 		Use:     "resolve ID",
-		Short:   "End a " + k.name + " on evidence from the operator",
+		Short:   "End a " + k.names + " on evidence from the operator",
 		Long:    k.long,
 		Example: "  till " + k.name + " resolve 0197a3d2-5b20-7d11-8c4e-0a9b7c6d5e4f --as success --evidence letter.pdf --by \"Awa N.\"",
 		Args:    cli.OneArg,
@@ -62,8 +63,12 @@ const maxReceipt = 128
 func (k *subjectCommands) printStatus(c *cli.Call, ref store.Ref) error {
 	var p store.Subject
 	var after string
+	var sums map[store.Ref]till.RefundSums
 	err := c.View(func(tx *store.Tx) (err error) {
-		p, after, err = k.read(c.Context(), tx, ref)
+		if p, after, err = k.read(c.Context(), tx, ref); err != nil || p.PaymentID.IsZero() {
+			return err
+		}
+		sums, err = refunds.Sums(c.Context(), tx, []store.Ref{{Client: ref.Client, ID: p.PaymentID}})
 		return err
 	})
 	if err != nil {
@@ -73,5 +78,11 @@ func (k *subjectCommands) printStatus(c *cli.Call, ref store.Ref) error {
 	if after != "" {
 		text = "stays " + p.Status + "; " + after
 	}
-	return c.Say(cli.Object{"client_id", ref.Client, k.name + "_id", ref.ID, "status", p.Status}, "%s %s: %s\n", k.name, ref.ID, text)
+	out, name := cli.Object{"client_id", ref.Client, string(p.Noun) + "_id", ref.ID, "status", p.Status}, string(p.Noun)+" "+ref.ID.String()
+	for payment, s := range sums {
+		out = out.With("payment_id", payment.ID, "refunds", refundsObject(s))
+		name += " of payment " + payment.ID.String()
+		text += "; " + givenBack(s, p.Amount.Currency)
+	}
+	return c.Say(out, "%s: %s\n", name, text)
 }

@@ -39,7 +39,7 @@ func printSubject(c *cli.Call, f *books.CaseDetail) error {
 			row("expires", p.ExpiresAt)
 		} else {
 			p = f.Payout.Subject()
-			row("payout", f.SubjectID)
+			row(string(f.Payout.Noun()), f.SubjectID)
 			row("client", f.ClientID)
 			subjectFieldRows(p, row)
 			row("may be sent until", p.ExpiresAt)
@@ -47,6 +47,7 @@ func printSubject(c *cli.Call, f *books.CaseDetail) error {
 				row("held", "since "+f.HeldAt.String()+"; see 'till payouts held'")
 			}
 		}
+		refundRows(f, row)
 		historyRows(f, row)
 		for _, c := range f.Others {
 			row("case", fmt.Sprintf("%s %s: %s", c.ID, c.Kind, c.Detail))
@@ -108,9 +109,12 @@ func subjectDetailObject(f *books.CaseDetail) cli.Object {
 	if f.Payment != nil {
 		out = out.With("payment", json.RawMessage(f.Payment.AppendJSON(nil)))
 	} else {
-		out = out.With("payout", json.RawMessage(f.Payout.AppendJSON(nil)))
+		out = out.With(string(f.Payout.Noun()), json.RawMessage(f.Payout.AppendJSON(nil)))
+		if f.Payout.IsRefund() {
+			out = out.With("road", string(f.Payout.Road))
+		}
 	}
-	return out.With("put_aside", f.Suspended, "submission_reference", sent, "transactions", transactionsJSON(f.Transactions))
+	return out.With("put_aside", f.Suspended, "refunds", refundsObject(f.Refunds), "submission_reference", sent, "transactions", transactionsJSON(f.Transactions))
 }
 
 func owingObject(o store.Owing) cli.Object {

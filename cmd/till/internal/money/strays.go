@@ -10,11 +10,11 @@ import (
 	"till"
 	"till/books"
 	"till/cmd/till/internal/cli"
-	"till/store"
+	"till/store/matching"
 )
 
 func NewStrays() *cobra.Command {
-	var f store.StrayFilter
+	var f matching.StrayFilter
 	cmd := &cobra.Command{
 		Use:     "strays",
 		Aliases: []string{"stray"},
@@ -65,7 +65,7 @@ func reportStrays(c *cli.Call) error {
 }
 
 // StrayObject is a stray as commands print it. The evidence is its SHA-256.
-func StrayObject(s *store.Stray) cli.Object {
+func StrayObject(s *matching.Stray) cli.Object {
 	var amount any
 	if s.Amount.Currency != "" {
 		amount = s.Amount.Value()
@@ -78,7 +78,7 @@ func StrayObject(s *store.Stray) cli.Object {
 }
 
 // ClaimText says what is claimed and what is confirmed.
-func ClaimText(s *store.Stray) string {
+func ClaimText(s *matching.Stray) string {
 	amount := "an amount that is not said"
 	if s.Amount.Currency != "" {
 		amount = s.Amount.Value() + " " + s.Amount.Currency
@@ -93,7 +93,7 @@ func ClaimText(s *store.Stray) string {
 }
 
 // IdentifiersText lists the reference, id and receipt of a stray.
-func IdentifiersText(s *store.Stray) string {
+func IdentifiersText(s *matching.Stray) string {
 	var out []string
 	for _, n := range []struct {
 		word  string
@@ -106,10 +106,10 @@ func IdentifiersText(s *store.Stray) string {
 	return strings.Join(out, ", ")
 }
 
-var strayColumns = cli.Columns[*store.Stray]{
+var strayColumns = cli.Columns[*matching.Stray]{
 	None:  "There are no strays.",
 	Heads: []any{"STRAY", "SEEN", "CONNECTION", "WAY", "MONEY", "CLIENT", "CLOSED", "NAMES"},
-	Row: func(s *store.Stray) []any {
+	Row: func(s *matching.Stray) []any {
 		return []any{s.ID, s.SeenAt, s.Connection, cli.OrNull(s.Direction), ClaimText(s), s.Client, cli.OrNull(s.Why), IdentifiersText(s)}
 	},
 }
@@ -149,7 +149,7 @@ before you decide whose money it is.`,
 	})
 }
 
-func printStray(c *cli.Call, s *store.Stray, body []byte) error {
+func printStray(c *cli.Call, s *matching.Stray, body []byte) error {
 	return c.Show(StrayObject(s).With("body", cli.OrNull(string(body))), func(w io.Writer) error {
 		err := cli.Table(w, func(row func(...any)) {
 			row("stray", s.ID)

@@ -2,6 +2,7 @@ package money
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ import (
 // say and do differently.
 type subjectCommands struct {
 	name     string // "payment" or "payout"
+	names    string // what it is about: "payment", or "payout or a refund"
 	notFound till.Code
 	// read returns one with what became of its money after it had ended, "" if
 	// nothing did.
@@ -29,7 +31,7 @@ type subjectCommands struct {
 }
 
 var paymentCommands = subjectCommands{
-	name: "payment", notFound: till.CodePaymentNotFound,
+	name: "payment", names: "payment", notFound: till.CodePaymentNotFound,
 	read: func(ctx context.Context, tx *store.Tx, ref store.Ref) (s store.Subject, after string, err error) {
 		p, err := tx.Payment(ctx, ref)
 		switch {
@@ -56,7 +58,7 @@ wallet; what the wallet lacks is owed.`,
 }
 
 var payoutCommands = subjectCommands{
-	name: "payout", notFound: till.CodePayoutNotFound,
+	name: "payout", names: "payout or a refund", notFound: till.CodePayoutNotFound,
 	read: func(ctx context.Context, tx *store.Tx, ref store.Ref) (s store.Subject, after string, err error) {
 		p, err := tx.Payout(ctx, ref)
 		switch {
@@ -68,13 +70,13 @@ var payoutCommands = subjectCommands{
 		return p.Subject(), after, nil
 	},
 	endings: []string{"success", "failed"}, endingsText: "success or failed",
-	long: `End a payout on evidence from the operator: a statement, a letter, a screen shot.
-Use it when the operator does not answer Till's checks. Success posts the reserve,
-failed releases it. Your name and the SHA-256 of the evidence are recorded. The
-file itself is not stored, so keep it.
+	long: `End a payout or a refund on evidence from the operator: a statement, a letter, a
+screen shot. Use it when the operator does not answer Till's checks. Success posts
+the reserve, failed releases it. Your name and the SHA-256 of the evidence are
+recorded. The file itself is not stored, so keep it.
 
-A final status stays. Money that left for a failed payout is debited as a late
-payout, whatever the wallet holds.`,
+A final status stays. Money that left for a failed payout or refund is debited as
+late, whatever the wallet holds.`,
 	resolve: func(ctx context.Context, d cli.Processors, ref store.Ref, r engine.Resolution) error {
 		return d.Payouts.Resolve(ctx, ref, r)
 	},
@@ -87,7 +89,7 @@ func NewPayment() *cobra.Command {
 
 func NewPayout() *cobra.Command {
 	c := &payoutCommands
-	return cli.NewGroup("payout", "Find or show a payout, cancel it, or end it on evidence", c.newFind(), c.newShow(), newPayoutCancel(), c.newResolve())
+	return cli.NewGroup("payout", "Find, show, cancel or resolve a payout or a refund", c.newFind(), c.newShow(), newPayoutCancel(), c.newResolve())
 }
 
 // find returns a payment or payout, looking with every client unless one is
@@ -116,7 +118,7 @@ func (k *subjectCommands) find(c *cli.Call, text string, client till.ID) (ref st
 		return false, err
 	})
 	if err == nil && !found {
-		err = till.Errorf(k.notFound, "there is no such %s", k.name)
+		err = till.Errorf(k.notFound, "there is no such %s", strings.Replace(k.names, " a ", " ", 1))
 	}
 	return ref, err
 }
@@ -125,8 +127,8 @@ func (k *subjectCommands) newShow() *cobra.Command {
 	var client till.ID
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show a " + k.name + " with its money and its calls",
-		Long: `Show a ` + k.name + ` with its money, its open cases, the reference sent to the
+		Short: "Show a " + k.names + " with its money and its calls",
+		Long: `Show a ` + k.names + ` with its money, its open cases, the reference sent to the
 operator, and each call to the operator. Use it to answer a client's question.`,
 		Example: "  till " + k.name + " show 0197a3d2-5b20-7d11-8c4e-0a9b7c6d5e4f",
 		Args:    cli.OneArg,

@@ -12,6 +12,7 @@ import (
 	"till/cmd/till/internal/cli"
 	"till/secret"
 	"till/store"
+	"till/store/auditlog"
 )
 
 func NewVerify() *cobra.Command {
@@ -79,7 +80,7 @@ run, and the output says so. --audit-heads names a file with heads that were kep
 
 // AuditKey returns the key of the audit chains, nil if the secret is neither
 // named nor in its default place.
-func AuditKey(ctx context.Context, s *store.Store, database, secretFile string) (store.ChainKey, error) {
+func AuditKey(ctx context.Context, s *store.Store, database, secretFile string) (auditlog.ChainKey, error) {
 	if secretFile == "" && (store.IsPostgres(database) || !cli.Exists(secret.File(database))) {
 		return nil, nil
 	}
@@ -122,6 +123,9 @@ var checked = []struct{ invariant, what string }{
 	{"I4", "only legal moves"}, {"I5", "one payment or payout for each key"}, {"I6", "each move has its event"},
 	{"I7", "no event is forgotten"}, {"I9", "nothing open is forgotten"}, {"I10", "totals are exact"},
 	{"I14", "the audit log is whole and unchanged"}, {"I15", "taxes and items add up"}, {"I16", "no stray's money is in two places"},
+	{"I20", "refunds add up, to at most what was paid"}, {"I21", "a refund goes to who paid"},
+	{"I22", "one open refund of a payment"}, {"I23", "a refund's lines name it, its money once"},
+	{"I24", "at most one live ask of a checkout"}, {"I25", "a checkout is paid by its first credit"},
 }
 
 // reportJSON is the report as the command prints it.
@@ -129,7 +133,8 @@ type reportJSON struct {
 	Clean        bool          `json:"clean"`
 	Clients      int64         `json:"clients"`
 	Payments     int64         `json:"payments"`
-	Payouts      int64         `json:"payouts"`
+	Payouts      int64         `json:"payouts"` // refunds, too
+	Refunds      int64         `json:"refunds"`
 	Events       int64         `json:"events"`
 	Endpoints    int64         `json:"webhook_endpoints"`
 	Wallets      int64         `json:"wallets"`
@@ -158,7 +163,7 @@ type problemJSON struct {
 func PrintReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 	if asJSON {
 		out := reportJSON{
-			Clean: r.Clean(), Clients: r.Clients, Payments: r.Payments, Payouts: r.Payouts, Events: r.Events, Endpoints: r.Endpoints, Wallets: r.Wallets,
+			Clean: r.Clean(), Clients: r.Clients, Payments: r.Payments, Payouts: r.Payouts, Refunds: r.Refunds, Events: r.Events, Endpoints: r.Endpoints, Wallets: r.Wallets,
 			Transactions: r.Transactions, Entries: r.Entries, Counters: r.Counters, Sums: r.Sums, SumsUnfilled: r.SumsUnfilled, Audit: r.Audit, Seals: r.ChainLinks, Heads: r.Heads, KeyChecked: keyed, Strays: r.Strays,
 			Problems: make([]problemJSON, len(r.Problems)), Omitted: r.Omitted,
 		}
@@ -170,8 +175,8 @@ func PrintReport(w io.Writer, r *books.Report, keyed, asJSON bool) error {
 		}
 		return cli.PrintJSON(w, out)
 	}
-	cli.Printf(w, "%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %d of them sealed, %s\n",
-		cli.Count(r.Clients, "client", "clients"), cli.Count(r.Payments, "payment", "payments"), cli.Count(r.Payouts, "payout", "payouts"), cli.Count(r.Events, "event", "events"),
+	cli.Printf(w, "%s, %s, %s, %d of them refunds, %s, %s, %s, %s, %s, %s, %s, %d of them sealed, %s\n",
+		cli.Count(r.Clients, "client", "clients"), cli.Count(r.Payments, "payment", "payments"), cli.Count(r.Payouts, "payout", "payouts"), r.Refunds, cli.Count(r.Events, "event", "events"),
 		cli.Count(r.Endpoints, "endpoint", "endpoints"), cli.Count(r.Wallets, "wallet", "wallets"), cli.Count(r.Transactions, "transaction", "transactions"),
 		cli.Count(r.Entries, "entry", "entries"), cli.Count(r.Counters+r.Sums, "counter", "counters"), cli.Count(r.Audit, "audit row", "audit rows"), r.ChainLinks, cli.Count(r.Strays, "stray", "strays"))
 	for _, c := range checked {

@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"time"
 
-	till "till/sdk/go"
+	till "github.com/till-project/till/sdk/go"
 )
 
 func main() {

@@ -5,8 +5,8 @@ import (
 	"context"
 	"strings"
 
-	"till/sdk/go/driver"
-	"till/sdk/go/filestore"
+	"github.com/till-project/till/sdk/go/driver"
+	"github.com/till-project/till/sdk/go/filestore"
 )
 
 func main() {

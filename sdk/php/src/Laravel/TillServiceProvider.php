@@ -28,7 +28,8 @@ final class TillServiceProvider extends ServiceProvider
         $this->app->singleton(Teller::class, static function (Container $app): Teller {
             $class = $app['config']->get('till.on_change') ?? throw new Mistake('till: config/till.php names no class for on_change');
 
-            return new Teller($app->make(Client::class), $app->make(Store::class), static fn (Change $c, mixed $connection) => $app->make($class)($c, $connection));
+            return new Teller($app->make(Client::class), $app->make(Store::class), static fn (Change $c, mixed $connection) => $app->make($class)($c, $connection),
+                foreign: (bool) $app['config']->get('till.foreign'), fromStart: (bool) $app['config']->get('till.from_start'));
         });
     }
 

@@ -13,4 +13,7 @@ return [
     'connection' => null,
     // Your class with __invoke(Till\Change $change): it runs inside a transaction, once for each change.
     'on_change' => null,
+    // Whether it hears of payments, too, that this shop's tables do not know; and whether new tables begin at the start of the event log.
+    'foreign' => false,
+    'from_start' => false,
 ];

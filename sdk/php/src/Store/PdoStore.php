@@ -24,7 +24,7 @@ use Till\TillError;
  */
 class PdoStore implements Store
 {
-    private const COLUMNS = 'idempotency_key, kind, order_id, attempt, body, state, tries, next_at, lease, send_until, remote_id, status, problem, created_at';
+    private const COLUMNS = 'idempotency_key, kind, order_id, attempt, body, state, tries, next_at, lease, send_until, remote_id, status, problem, created_at, details';
     private const MAX_CONFLICTS = 10; // how often a transaction is tried again that another one undid
     private const UPSERT = ' ON CONFLICT (name) DO UPDATE SET log_id = excluded.log_id, after_sequence = excluded.after_sequence';
 
@@ -103,6 +103,34 @@ class PdoStore implements Store
                 $this->pdo()->exec($statement);
             }
         }
+        $this->upgrade();
+    }
+
+    /** Adds the column that tables of the first release lack. Two programs may do it at once: the one that comes late finds it there. */
+    private function upgrade(): void
+    {
+        if ($this->driver() === 'pgsql') {
+            $this->pdo()->exec('ALTER TABLE till_outbox ADD COLUMN IF NOT EXISTS details TEXT');
+        } elseif (!$this->hasDetails()) {
+            try {
+                $this->pdo()->exec('ALTER TABLE till_outbox ADD COLUMN details ' . ($this->driver() === 'mysql' ? 'MEDIUMTEXT CHARACTER SET utf8mb4' : 'TEXT'));
+            } catch (\PDOException $e) {
+                if (!$this->hasDetails()) {
+                    throw $e;
+                }
+            }
+        }
+    }
+
+    private function hasDetails(): bool
+    {
+        try {
+            $this->pdo()->query('SELECT details FROM till_outbox WHERE 1 = 0')->fetchAll();
+
+            return true;
+        } catch (\PDOException) {
+            return false;
+        }
     }
 
     private function run(string $statement, mixed ...$args): \PDOStatement
@@ -122,7 +150,7 @@ class PdoStore implements Store
         $out = [];
         foreach ($this->run('SELECT ' . self::COLUMNS . ' FROM till_outbox WHERE ' . $rest, ...$args)->fetchAll(PDO::FETCH_NUM) as $r) {
             $body = is_resource($r[4]) ? (string) stream_get_contents($r[4]) : (string) $r[4];
-            $out[] = new Row($r[0], $r[1], $r[2], (int) $r[3], $body, $r[5], (int) $r[6], (int) $r[7], (int) $r[8], (int) $r[9], (string) $r[10], $r[11], $r[12], (int) $r[13]);
+            $out[] = new Row($r[0], $r[1], $r[2], (int) $r[3], $body, $r[5], (int) $r[6], (int) $r[7], (int) $r[8], (int) $r[9], (string) $r[10], $r[11], $r[12], (int) $r[13], (string) $r[14]);
         }
 
         return $out;
@@ -135,8 +163,8 @@ class PdoStore implements Store
 
     public function put(Row $row): bool
     {
-        $insert = $this->pdo()->prepare('INSERT INTO till_outbox (' . self::COLUMNS . ') VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)' . $this->ignore('attempt'));
-        $values = [$row->key, $row->kind, $row->order, $row->attempt, $row->body, $row->state, $row->tries, $row->next_at, $row->lease, $row->send_until, $row->status, $row->problem, $row->created_at];
+        $insert = $this->pdo()->prepare('INSERT INTO till_outbox (' . self::COLUMNS . ') VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)' . $this->ignore('attempt'));
+        $values = [$row->key, $row->kind, $row->order, $row->attempt, $row->body, $row->state, $row->tries, $row->next_at, $row->lease, $row->send_until, $row->status, $row->problem, $row->created_at, $row->details];
         foreach ($values as $i => $value) {
             $insert->bindValue($i + 1, $value, $i === 4 ? PDO::PARAM_LOB : (is_int($value) ? PDO::PARAM_INT : PDO::PARAM_STR));
         }

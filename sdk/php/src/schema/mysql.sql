@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS till_outbox (
   status          VARCHAR(32)  NOT NULL,
   problem         VARCHAR(64)  NOT NULL,
   created_at      BIGINT       NOT NULL,
+  details         MEDIUMTEXT   CHARACTER SET utf8mb4 NULL,
   UNIQUE KEY till_outbox_attempt (kind, order_id, attempt),
   UNIQUE KEY till_outbox_remote (remote_id),
   KEY till_outbox_due (state, next_at)

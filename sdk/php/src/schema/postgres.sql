@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS till_outbox (
   status          TEXT NOT NULL,
   problem         TEXT NOT NULL,
   created_at      BIGINT NOT NULL,
+  details         TEXT,
   UNIQUE (kind, order_id, attempt)
 );
 CREATE INDEX IF NOT EXISTS till_outbox_due ON till_outbox (state, next_at);

@@ -5,7 +5,7 @@ import { Turns } from "./lock.js";
 
 /** One line: what a transaction wrote. */
 interface Line {
-  rows?: (Omit<Row, "body"> & { body: string })[];
+  rows?: (Omit<Row, "body" | "details"> & { body: string; details?: string })[]; // details came later
   subjects?: Subject[];
   cursors?: Cursor[];
   notes?: Record<string, string>;
@@ -148,7 +148,7 @@ export class FileStore implements Store<FileTx> {
 
   private add(line: Line): void {
     for (const r of line.rows ?? []) {
-      const row: Row = { ...r, body: new Uint8Array(Buffer.from(r.body, "base64")) };
+      const row: Row = { details: "", ...r, body: new Uint8Array(Buffer.from(r.body, "base64")) };
       if (!this.rows.has(row.idempotency_key)) {
         const name = row.kind + " " + row.order_id;
         this.orders.set(name, [...(this.orders.get(name) ?? []), row.idempotency_key]);

@@ -1,5 +1,6 @@
 import type { Store } from "../store.js";
-import { sqlStore } from "./sql.js";
+import { storeOf } from "./sql.js";
+import { mysql } from "./tables.gen.js";
 
 /** What a connection of mysql2/promise is, as far as it is needed. */
 export interface MysqlQueryable {
@@ -18,7 +19,7 @@ export interface MysqlPool<C extends MysqlConnection = MysqlConnection> extends 
 
 /** The three tables in MySQL or MariaDB, through a pool of mysql2/promise. Your handle of a transaction is a connection that has begun one. */
 export function mysqlStore<C extends MysqlConnection>(pool: MysqlPool<C>): Store<MysqlQueryable> {
-  return sqlStore<MysqlQueryable>({
+  return storeOf<MysqlQueryable>({
     dialect: "mysql",
     async query(tx, sql, values) {
       // Bytes go as a Buffer where there is one: mysql2 would write another array as text.
@@ -41,5 +42,5 @@ export function mysqlStore<C extends MysqlConnection>(pool: MysqlPool<C>): Store
         else connection.destroy();
       }
     },
-  });
+  }, mysql);
 }

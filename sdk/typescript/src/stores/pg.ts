@@ -1,5 +1,6 @@
 import type { Store } from "../store.js";
-import { sqlStore } from "./sql.js";
+import { storeOf } from "./sql.js";
+import { postgres } from "./tables.gen.js";
 
 /** What a client of node-postgres is, as far as it is needed. */
 export interface PgQueryable {
@@ -18,7 +19,7 @@ export interface PgPool<C extends PgClient = PgClient> extends PgQueryable {
 
 /** The three tables in PostgreSQL, through a Pool of node-postgres. Your handle of a transaction is a client that has begun one. */
 export function pgStore<C extends PgClient>(pool: PgPool<C>): Store<PgQueryable> {
-  return sqlStore<PgQueryable>({
+  return storeOf<PgQueryable>({
     dialect: "postgres",
     async query(tx, sql, values) {
       const { rows, rowCount } = await (tx ?? pool).query(sql, values);
@@ -40,5 +41,5 @@ export function pgStore<C extends PgClient>(pool: PgPool<C>): Store<PgQueryable>
         client.release(broken);
       }
     },
-  });
+  }, postgres);
 }

@@ -1,5 +1,5 @@
 import type { Cursor, Decision, Kind, Row, Settlement, State, Store, Subject } from "../store.js";
-import { tables } from "./tables.gen.js";
+import * as tables from "./tables.gen.js";
 
 /** What a statement came to: its rows, or how many rows it changed. */
 export interface Result {
@@ -16,7 +16,7 @@ export interface SqlOptions<Tx> {
   transaction<A>(fn: (tx: Tx) => Promise<A>): Promise<A>;
 }
 
-const columns = "idempotency_key, kind, order_id, attempt, body, state, tries, next_at, lease, send_until, remote_id, status, problem, created_at";
+const columns = "idempotency_key, kind, order_id, attempt, body, state, tries, next_at, lease, send_until, remote_id, status, problem, created_at, details";
 
 /** How often a transaction is tried again that another one undid. */
 const maxConflicts = 10;
@@ -44,7 +44,10 @@ async function patiently<A>(work: () => Promise<A>): Promise<A> {
 }
 
 /** Keeps the three tables of a Store in a database of yours. The statements are written once, in the words that the databases have in common. */
-export function sqlStore<Tx>(db: SqlOptions<Tx>): Store<Tx> {
+export const sqlStore = <Tx>(db: SqlOptions<Tx>): Store<Tx> => storeOf(db, tables[db.dialect]);
+
+/** The same with its tables: a program for one database does not carry those of the others. @internal */
+export function storeOf<Tx>(db: SqlOptions<Tx>, schema: string): Store<Tx> {
   const mysql = db.dialect === "mysql";
   const lock = db.dialect === "sqlite" ? "" : " FOR UPDATE";
   const rank = mysql ? "`rank`" : "rank"; // a reserved word
@@ -103,13 +106,18 @@ export function sqlStore<Tx>(db: SqlOptions<Tx>): Store<Tx> {
 
   return {
     async install() {
-      for (const sql of tables[db.dialect].split(/;\n|;$/)) if (sql.trim()) await query(undefined, sql.trim());
+      for (const sql of schema.split(/;\n|;$/)) if (sql.trim()) await query(undefined, sql.trim());
+      // The column that tables of the first release lack. Two programs may add it at once: the one that comes late finds it there.
+      const look = () => rows(undefined, "1 = 0");
+      await look()
+        .catch(() => query(undefined, "ALTER TABLE till_outbox ADD COLUMN details " + (mysql ? "MEDIUMTEXT CHARACTER SET utf8mb4" : "TEXT")))
+        .catch(look);
     },
     attempts: (tx, kind, order) => rows(tx, "kind = ? AND order_id = ? ORDER BY attempt", kind, order),
     async put(tx, r) {
       // The insert waits for another one of the same attempt, and leaves the transaction usable if that one was first.
-      const values = [r.idempotency_key, r.kind, r.order_id, r.attempt, r.body, r.state, r.tries, r.next_at, r.lease, r.send_until, r.status, r.problem, r.created_at];
-      await query(tx, `INSERT INTO till_outbox (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)${ignore("attempt")}`, ...values);
+      const values = [r.idempotency_key, r.kind, r.order_id, r.attempt, r.body, r.state, r.tries, r.next_at, r.lease, r.send_until, r.status, r.problem, r.created_at, r.details];
+      await query(tx, `INSERT INTO till_outbox (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)${ignore("attempt")}`, ...values);
       // A locking read, because a snapshot does not show what another one inserted.
       const found = await query(tx, "SELECT idempotency_key FROM till_outbox WHERE kind = ? AND order_id = ? AND attempt = ?" + lock, r.kind, r.order_id, r.attempt);
       return found.rows[0]?.["idempotency_key"] === r.idempotency_key;
@@ -141,10 +149,8 @@ export function sqlStore<Tx>(db: SqlOptions<Tx>): Store<Tx> {
   };
 }
 
-const settable = ["state", "next_at", "send_until", "remote_id", "status", "problem"];
-
 function column(name: string): string {
-  if (!settable.includes(name)) throw new TypeError("till: no such column: " + name);
+  if (!columns.split(", ").includes(name)) throw new TypeError("till: no such column: " + name);
   return name;
 }
 
@@ -155,7 +161,7 @@ const numbers = ["attempt", "tries", "next_at", "lease", "send_until", "created_
 
 /** A row as the SDK reads it: drivers give large numbers as texts or big integers. */
 function rowOf(r: Record<string, unknown>): Row {
-  const out = { ...r, state: r["state"] as State, remote_id: r["remote_id"] ?? "" } as Record<string, unknown>;
+  const out = { ...r, state: r["state"] as State, remote_id: r["remote_id"] ?? "", details: r["details"] ?? "" } as Record<string, unknown>;
   for (const name of numbers) out[name] = Number(r[name]);
   return out as unknown as Row;
 }

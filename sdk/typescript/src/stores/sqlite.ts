@@ -1,5 +1,6 @@
 import type { Store } from "../store.js";
-import { sqlStore, type Result } from "./sql.js";
+import { storeOf, type Result } from "./sql.js";
+import { sqlite } from "./tables.gen.js";
 
 /** What a database of node:sqlite or better-sqlite3 is, as far as it is needed. */
 export interface SqliteDatabase {
@@ -47,10 +48,10 @@ export function sqliteStore<D extends SqliteDatabase>(db: D): SqliteStore<D> {
         throw e;
       }
     });
-  const store = sqlStore<D>({
+  const store = storeOf<D>({
     dialect: "sqlite",
     query: async (tx, sql, values) => (tx ? query(sql, values) : inTurn(() => query(sql, values))),
     transaction,
-  });
+  }, sqlite);
   return { ...store, transaction };
 }

@@ -1,0 +1,52 @@
+package till
+
+// thing is a payment, a payout or a refund: one of the three.
+type thing struct {
+	payment *Payment
+	payout  *Payout
+	refund  *Refund
+}
+
+// only is the one of a kind.
+func (x thing) only(kind string) thing {
+	switch kind {
+	case KindPayment:
+		return thing{payment: x.payment}
+	case KindPayout:
+		return thing{payout: x.payout}
+	case KindRefund:
+		return thing{refund: x.refund}
+	}
+	return thing{}
+}
+
+// facts are what the three have alike.
+type facts struct {
+	noun, id, key, reference, status string
+	resolution                       string
+	expires                          Timestamp
+	late, reversed                   bool
+}
+
+func (x thing) facts() facts {
+	switch {
+	case x.payment != nil:
+		p := x.payment
+		return facts{KindPayment, p.ID, p.IdempotencyKey, Value(p.Reference), p.Status, p.Resolution.State, p.ExpiresAt, p.LateSuccessAt != nil, p.ReversedAt != nil}
+	case x.payout != nil:
+		p := x.payout
+		return facts{KindPayout, p.ID, p.IdempotencyKey, Value(p.Reference), p.Status, p.Resolution.State, p.ExpiresAt, p.LateSuccessAt != nil, false}
+	case x.refund != nil:
+		p := x.refund
+		return facts{KindRefund, p.ID, p.IdempotencyKey, Value(p.Reference), p.Status, p.Resolution.State, p.ExpiresAt, p.LateSuccessAt != nil, false}
+	}
+	return facts{}
+}
+
+// progress is that of a row that the service has.
+func (x thing) progress() Progress {
+	return Progress{State: Taken, ID: x.facts().id, Payment: x.payment, Payout: x.payout, Refund: x.refund}
+}
+
+// thing is what the service answered.
+func (p Progress) thing() thing { return thing{p.Payment, p.Payout, p.Refund} }

@@ -1,0 +1,3 @@
+module github.com/till-project/till/sdk/go
+
+go 1.24
