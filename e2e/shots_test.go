@@ -1,10 +1,16 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,21 +29,17 @@ func TestScreenshots(t *testing.T) {
 	s.pictured()
 	p := newPage(t, "pictures", s.origin)
 	p.enterDemo(s, "Awa")
-	shoot := func(p *page, name string) {
+	keep := func(name string, picture []byte) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(p.ctx, patience)
-		defer cancel()
-		png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+		err := os.MkdirAll(folder, 0o755)
 		if err == nil {
-			err = os.MkdirAll(folder, 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(folder, name+".png"), png, 0o644)
+			err = os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o644)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+	shoot := func(p *page, name string) { t.Helper(); keep(name, p.shot()) }
 	desk := func(p *page) {
 		call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: wide, Height: 720, DeviceScaleFactor: 1})
 	}
@@ -60,6 +62,66 @@ func TestScreenshots(t *testing.T) {
 	p.fill("#desk-amount", "5 000")
 	p.fill("#desk-phone", "06 123 45 67")
 	shoot(p, "collect")
+
+	desk(p)
+	p.link(s, "School fees", "15 000")
+	address := p.value("#address", "value")
+	customer := newPage(t, "pictures of a customer", s.origin)
+	customer.withoutScript(true)
+	customer.dress("light", narrow)
+	customer.open(address[strings.Index(address, "/p/"):])
+	customer.fill("#reference", "2026-117")
+	customer.fill("#phone", "06 123 45 01")
+	phones := [][]byte{customer.shot()}
+	time.Sleep(1100 * time.Millisecond) // a form that is sent within a second was not read
+	customer.follow(`main form button`)
+	customer.until(`document.querySelector("input[name=sure]")`)
+	phones = append(phones, customer.shot())
+	customer.follow(`main form button:not([name])`)
+	customer.until(`document.title.startsWith("✓ Paid")`)
+	keep("pay", beside(t, append(phones, customer.shot())))
+	p.until(`document.querySelector("#opened .chip.paid")`)
+	shoot(p, "link")
+}
+
+// shot returns a picture of what the window shows.
+func (p *page) shot() []byte {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return picture
+}
+
+// beside returns pictures in one row, with a gap of light grey between them.
+func beside(t *testing.T, pictures [][]byte) []byte {
+	t.Helper()
+	const gap = 16
+	var all []image.Image
+	width, height := 0, 0
+	for _, b := range pictures {
+		m, err := png.Decode(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m)
+		width, height = width+m.Bounds().Dx()+gap, max(height, m.Bounds().Dy())
+	}
+	row := image.NewRGBA(image.Rect(0, 0, width-gap, height))
+	draw.Draw(row, row.Bounds(), image.NewUniform(color.Gray{Y: 0xdd}), image.Point{}, draw.Src)
+	x := 0
+	for _, m := range all {
+		draw.Draw(row, image.Rect(x, 0, x+m.Bounds().Dx(), m.Bounds().Dy()), m, m.Bounds().Min, draw.Src)
+		x += m.Bounds().Dx() + gap
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, row); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // weekOfBusiness returns the home of a merchant with a week behind it.
