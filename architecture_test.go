@@ -106,10 +106,11 @@ var packageRules = []packageRule{
 	{"story", ". books engine ledger store store/admin store/auditlog store/lookup store/refunds", ""},
 	{"backup", ". store store/admin books recovery internal/system", "filippo.io/age"},                                                                                                         // copies of the database, and the way back
 	{"store/storetest", ". provider store store/refunds store/schema store/admin store/auditlog internal/db engine collect payout books upkeep internal/jsonx", sqliteModule + " " + pgModule}, // goes past the store, to break it
-	{"api", ". checkout ledger provider provider/sandbox store store/refunds store/checkouts store/access store/matching store/webhooks engine collect payout account books webhook internal/door internal/limit internal/jsonx internal/quota", "golang.org/x/time " + jsonModule},
+	{"internal/watch", ". store", ""}, // who waits for a change of one payment, payout or checkout
+	{"api", ". checkout ledger provider provider/sandbox store store/refunds store/checkouts store/access store/matching store/webhooks engine collect payout account books webhook internal/door internal/limit internal/jsonx internal/quota internal/watch", "golang.org/x/time " + jsonModule},
 	{"console/look", root, ""},                                        // amounts, times and phones as people read them
 	{"console/words", ". console/look", "github.com/BurntSushi/toml"}, // what the console says; TOML, as the configuration
-	{"pay", ". store store/checkouts engine account checkout internal/door internal/limit internal/qrcode internal/seal console/look console/words", ""}, // the pages that customers pay on
+	{"pay", ". store store/checkouts engine account checkout internal/door internal/limit internal/qrcode internal/seal internal/watch console/look console/words", ""}, // the pages that customers pay on
 	{"console/chart", "", ""},              // SVG from whole numbers
 	{"console/assets", "", ""},             // files that browsers keep
 	{"console/page", "console/assets", ""}, // templates

@@ -16,6 +16,7 @@ import (
 	"till/internal/door"
 	"till/internal/quota"
 	"till/internal/trace"
+	"till/internal/watch"
 	"till/meter"
 	"till/payout"
 	"till/provider/sandbox"
@@ -81,7 +82,7 @@ type server struct {
 	polls   *inflight
 	waits   *inflight
 	exports *inflight
-	watches *watches
+	watches *watch.Watches
 
 	addressLimits *addressLimits
 	refusalLog    *door.Log
@@ -102,7 +103,7 @@ func New(c Config) http.Handler {
 		addressLimits: newAddressLimits(), refusalLog: door.NewLog(c.Log), delays: door.NewDelays(),
 		polls: newInflight(maxPolls, maxClientPolls), waits: newInflight(maxWaits, maxClientWaits), exports: newInflight(maxExports, maxClientExports),
 		bodies: quota.New(maxBodies, maxClientBodies), callbacks: quota.New(maxCallbacks, maxCallbacks), answers: quota.New(maxAnswers, maxClientAnswers)}
-	s.watches = newWatches(c.Store, s.waits.stopping)
+	s.watches = watch.New(c.Store, s.waits.stopping)
 	s.counts = newCounts(s)
 	for _, p := range paths() {
 		s.mux.Handle("/v1"+p.pattern, &pathHandler{s, p})

@@ -35,7 +35,7 @@ func (c *exchange) readAndWait(ref store.Ref, read func(ctx context.Context, tx 
 		return err
 	}
 	defer leave()
-	changed, stop := c.s.watches.watch(ref)
+	changed, stop := c.s.watches.Watch(ref)
 	defer stop()
 	over := time.NewTimer(wait)
 	defer over.Stop()

@@ -19,6 +19,7 @@ import (
 	"till/internal/door"
 	"till/internal/limit"
 	"till/internal/seal"
+	"till/internal/watch"
 	"till/store"
 )
 
@@ -64,6 +65,7 @@ type Pages struct {
 	secure  bool
 	unknown *limit.Buckets[netip.Prefix]
 	waits   chan struct{}
+	watches *watch.Watches
 	now     func() time.Time // tests replace it
 
 	mu    sync.Mutex
@@ -79,7 +81,7 @@ func New(c Config) (*Pages, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Pages{c: c, host: u.Host, secure: u.Scheme == "https", waits: make(chan struct{}, maxWaits), now: time.Now, known: map[string]bool{},
+	p := &Pages{c: c, host: u.Host, secure: u.Scheme == "https", waits: make(chan struct{}, maxWaits), watches: watch.New(c.Store, c.Stopping), now: time.Now, known: map[string]bool{},
 		unknown: limit.NewBuckets[netip.Prefix](maxUnknown, unknownRefill)}
 	p.forms, err = c.Ring.BriefSealer("forms of pages to pay on")
 	return p, err

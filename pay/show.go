@@ -15,6 +15,7 @@ import (
 	"till/checkout"
 	"till/console/look"
 	"till/console/words"
+	"till/store"
 )
 
 // page is what the templates show.
@@ -362,9 +363,10 @@ func plainText(s string) string {
 const maxText = 255
 
 // await waits a moment for a change of an ask that was made some seconds ago, so that a browser
-// that reads again learns of it at once. At most maxWaits do.
+// that reads again learns of it at once. At most maxWaits do. What changes between the read
+// and the watch is shown by the next look.
 func (v *visit) await(rest string) error {
-	if face := v.scene(nil).Look(); face != checkout.FaceCalling && face != checkout.FacePrompt || v.view.Now.Sub(v.ask.AskedAt) < waitAfter || v.r.Method != http.MethodGet {
+	if face := v.scene(nil).Look(); face != checkout.FaceCalling && face != checkout.FacePrompt || v.own.Payment == nil || v.view.Now.Sub(v.ask.AskedAt) < waitAfter || v.r.Method != http.MethodGet {
 		return nil
 	}
 	select {
@@ -374,30 +376,25 @@ func (v *visit) await(rest string) error {
 		return nil
 	}
 	before := v.stateNow()
-	sub := v.p.c.Store.Subscribe(v.view.Checkout.ClientID)
-	defer sub.Close()
+	changed, stop := v.p.watches.Watch(store.Ref{Client: v.view.Checkout.ClientID, ID: v.own.Payment.ID})
+	defer stop()
 	over := time.NewTimer(waitFor)
 	defer over.Stop()
-	for {
-		if err := v.again(rest); err != nil || v.stateNow() != before {
-			return err
-		}
-		tick := time.NewTimer(sub.MaxWait())
+	for v.stateNow() == before {
 		select {
-		case <-sub.C():
-		case <-tick.C:
+		case <-changed:
+			if err := v.again(rest); err != nil {
+				return err
+			}
 		case <-v.p.c.Stopping:
-			tick.Stop()
 			return nil
 		case <-over.C:
-			tick.Stop()
 			return nil
 		case <-v.r.Context().Done():
-			tick.Stop()
 			return context.Cause(v.r.Context())
 		}
-		tick.Stop()
 	}
+	return nil
 }
 
 // How long an ask must be old before an answer waits for its change, and how long it does.

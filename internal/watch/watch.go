@@ -1,4 +1,4 @@
-package api
+package watch
 
 import (
 	"context"
@@ -9,39 +9,40 @@ import (
 	"till/store"
 )
 
-// watches notifies those who wait for a payment or payout that it has changed. One goroutine
-// per client follows the event log while somebody waits, however many wait: an event costs
-// one read, not one for each of them.
-type watches struct {
+// Watches are those who wait. They are safe for concurrent use.
+type Watches struct {
 	store    *store.Store
 	stopping <-chan struct{}
 
 	mu       sync.Mutex
-	byClient map[till.ID]*watch
+	byClient map[till.ID]*ofClient
 }
 
-// watch is what is waited for by a client's calls.
-type watch struct {
+// ofClient is what is waited for of a client.
+type ofClient struct {
 	waiting map[till.ID]map[chan struct{}]bool // by subject
 	empty   chan struct{}                      // closed when nobody waits any more
 }
 
-// maxWatched is how many events are read at once.
-const maxWatched = 200
+const (
+	maxEvents   = 200              // that are read at once
+	readTimeout = 10 * time.Second // of a read, with the wait for a connection
+)
 
-func newWatches(s *store.Store, stopping <-chan struct{}) *watches {
-	return &watches{store: s, stopping: stopping, byClient: make(map[till.ID]*watch)}
+// New returns watches that end when stopping is closed; nil: never.
+func New(s *store.Store, stopping <-chan struct{}) *Watches {
+	return &Watches{store: s, stopping: stopping, byClient: make(map[till.ID]*ofClient)}
 }
 
-// watch returns a channel that is notified of each change of a subject after watch
+// Watch returns a channel that is notified of each change of a subject after Watch
 // has returned, and at times of none. stop ends it.
-func (ws *watches) watch(ref store.Ref) (changed <-chan struct{}, stop func()) {
+func (ws *Watches) Watch(ref store.Ref) (changed <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	w := ws.byClient[ref.Client]
 	if w == nil {
-		w = &watch{waiting: make(map[till.ID]map[chan struct{}]bool), empty: make(chan struct{})}
+		w = &ofClient{waiting: make(map[till.ID]map[chan struct{}]bool), empty: make(chan struct{})}
 		ws.byClient[ref.Client] = w
 		go ws.follow(ref.Client, w)
 	}
@@ -66,7 +67,7 @@ func (ws *watches) watch(ref store.Ref) (changed <-chan struct{}, stop func()) {
 // follow reads a client's log from its end and notifies those who wait for the
 // events' subjects, until nobody waits or the service stops. A hint that is lost
 // costs time, not the news: the log is also read at intervals.
-func (ws *watches) follow(client till.ID, w *watch) {
+func (ws *Watches) follow(client till.ID, w *ofClient) {
 	sub := ws.store.Subscribe(client)
 	defer sub.Close()
 	after, begun := int64(0), false
@@ -94,7 +95,7 @@ func (ws *watches) follow(client till.ID, w *watch) {
 }
 
 // end returns the last sequence of a client's log.
-func (ws *watches) end(client till.ID) (last int64, ok bool) {
+func (ws *Watches) end(client till.ID) (last int64, ok bool) {
 	err := ws.view(func(ctx context.Context, tx *store.Tx) (err error) {
 		last, _, err = tx.LogEnd(ctx, client)
 		return err
@@ -104,11 +105,11 @@ func (ws *watches) end(client till.ID) (last int64, ok bool) {
 
 // read notifies of the events beyond a sequence and returns the last one. What
 // cannot be read now is read at the next interval.
-func (ws *watches) read(client till.ID, w *watch, after int64) int64 {
+func (ws *Watches) read(client till.ID, w *ofClient, after int64) int64 {
 	for {
 		var events []*till.Event
 		err := ws.view(func(ctx context.Context, tx *store.Tx) (err error) {
-			events, err = tx.Events(ctx, client, after, maxWatched)
+			events, err = tx.Events(ctx, client, after, maxEvents)
 			return err
 		})
 		if err != nil || len(events) == 0 {
@@ -116,20 +117,20 @@ func (ws *watches) read(client till.ID, w *watch, after int64) int64 {
 		}
 		ws.tell(w, events)
 		after = events[len(events)-1].Sequence
-		if len(events) < maxWatched {
+		if len(events) < maxEvents {
 			return after
 		}
 	}
 }
 
-func (ws *watches) view(f func(ctx context.Context, tx *store.Tx) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), viewTimeout)
+func (ws *Watches) view(f func(ctx context.Context, tx *store.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	return ws.store.View(ctx, func(tx *store.Tx) error { return f(ctx, tx) })
 }
 
 // tell wakes those who wait for the subjects of events; for nil, everybody.
-func (ws *watches) tell(w *watch, events []*till.Event) {
+func (ws *Watches) tell(w *ofClient, events []*till.Event) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	wake := func(waiting map[chan struct{}]bool) {
