@@ -41,6 +41,12 @@ const (
 	goalRefundCreate   = "refund_create"
 	goalRefundLists    = "refund_lists"
 	goalRefundVerify   = "refund_verify"
+	goalPageRead       = "page_read"
+	goalPageReadLate   = "page_read_late"
+	goalPagePost       = "page_post"
+	goalPagePostLate   = "page_post_late"
+	goalPagesWait      = "pages_wait"
+	goalPagesCreate    = "pages_create"
 	goalCitusLife      = "citus_life"
 	goalCitusCreate    = "citus_create"
 	goalCitusMany      = "citus_create_many"
@@ -90,6 +96,12 @@ var goals = []goal{
 	{goalRefundCreate, "create of a refund / create of a payout, the same number at once, cost per operation", false, mustAim(1.2, 1.1), mustAim(1.2, 1.1), ratioText},
 	{goalRefundLists, "list page of payments with what went back of each / of payments of which nothing can, {rows} payments: p50", false, mustAim(1.1, 1.05), mustAim(1.1, 1.05), ratioText},
 	{goalRefundVerify, "verify of a million refunds, CPU beyond that of a million payouts", false, mustAim(5000, 2500), mustAim(5000, 2500), timeText},
+	{goalPageRead, "page to pay of an order, read, {rows} payments and a tenth as many checkouts: p50", false, mustAim(3, 2), mustAim(3, 2), shortTimeText},
+	{goalPageReadLate, "the same: p99", false, mustAim(20, 10), mustAim(20, 10), shortTimeText},
+	{goalPagePost, "its form, posted, to the answer that leads to the ask: p50", false, mustAim(15, 8), mustAim(15, 8), shortTimeText},
+	{goalPagePostLate, "the same: p99", false, mustAim(60, 30), mustAim(60, 30), shortTimeText},
+	{goalPagesWait, "processors taken by pages that wait, 250 read a second, as of 1 000 customers", false, mustAim(0.1, 0.05), mustAim(0.1, 0.05), ratioText},
+	{goalPagesCreate, "durable create beside these / beside none", true, mustAim(0.97, 1), mustAim(0.97, 1), ratioText},
 	{goalCitusLife, "full life on Citus, 8 shards / on one PostgreSQL", true, [2]float64{}, mustAim(0.35, 0.5), ratioText},
 	{goalCitusCreate, "durable create on Citus, one client / on one PostgreSQL", true, [2]float64{}, mustAim(0.5, 0.7), ratioText},
 	{goalCitusMany, "durable create on Citus, 16 clients / on one PostgreSQL", true, [2]float64{}, mustAim(0.35, 0.5), ratioText},
@@ -101,6 +113,8 @@ func ratioText(v float64) string  { return fmt.Sprintf("%.3g", v) }
 func rateText(v float64) string   { return fmt.Sprintf("%.0f/s", v) }
 func memoryText(v float64) string { return fmt.Sprintf("%.0f MB", v) }
 func timeText(v float64) string   { return fmt.Sprintf("%.0f ms", v) }
+
+func shortTimeText(v float64) string { return fmt.Sprintf("%.1f ms", v) }
 
 // fractionText writes a small ratio as one part of many.
 func fractionText(v float64) string {

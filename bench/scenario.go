@@ -31,6 +31,7 @@ var scenarios = []scenario{
 	{"lists", measureLists},           // pages of a long list, against count(*) and OFFSET
 	{"busy-hour", measureBusyHour},    // pages deep inside an hour with 300 000 payments
 	{"refunds", measureRefunds},       // refunds against payouts: creates, verify; pages of payments with what went back of each
+	{"pages", measurePages},           // pages that customers pay on: reads, forms, creates beside pages that wait
 	{"console", measureConsole},       // the console's pages, creates beside 50 open tabs, starts with it and without
 	{"scale", measureGrowth},          // creates in a large database, against a small one
 	{"ready", measureStartup},         // starts on a large database
