@@ -43,6 +43,7 @@ type Profile struct {
 	Language    string // of receipts: "en" or "fr"; "": that of the person who prints
 	ReceiptHead string // lines above a receipt
 	ReceiptFoot string // lines below it
+	PayName     string // on pages that customers pay on; "": the client's own. It is changed by package checkout
 }
 
 // Scope is something a key may do.

@@ -46,6 +46,8 @@ const (
 	ReasonRefundedElsewhere ReasonCode = "refunded_elsewhere"
 	ReasonNotPaidThere      ReasonCode = "not_paid_there"
 	ReasonPaidTwice         ReasonCode = "paid_twice"
+	ReasonPageAbuse         ReasonCode = "page_abuse"
+	ReasonPageReported      ReasonCode = "page_reported"
 	ReasonFault             ReasonCode = "fault" // of the program, in the words of its log
 	ReasonRecorded          ReasonCode = "recorded"
 	ReasonResolved          ReasonCode = "resolved"
@@ -90,6 +92,8 @@ var reasons = []struct {
 	{ReasonLatePayout, "it was paid after it had ended as {state}; the wallet was debited"},
 	{ReasonReversed, "the operator took the money back: {a} from the wallet, {owed} owed by the client"},
 	{ReasonPaidTwice, "the payment {a} of the same checkout was credited before: this one is too much"},
+	{ReasonPageAbuse, "many numbers were asked by the merchant's links and did not approve, and hardly any paid: each of its links asks once a minute while that is so"},
+	{ReasonPageReported, "somebody who opened the page says that something is wrong with it"},
 	{ReasonRefundedBeyond, "it was paid after it had ended otherwise, and with it more goes back of the payment than was paid: {a} instead of {b}"},
 	{ReasonRefundedReversed, "the operator took the money back, {a}, and the customer was refunded, too: {b} went back or is on its way"},
 	{ReasonRefundedElsewhere, "the operator refuses the refund, because the payment is given back without us, or was: {code}"},

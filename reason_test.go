@@ -54,6 +54,8 @@ func TestSentencesOfReasons(t *testing.T) {
 	add("the operator refuses the refund, because it does not know the payment, or not as paid: INVALID_STATE", because(till.ReasonNotPaidThere, "INVALID_STATE"))
 	add("it was paid after it had ended otherwise, and with it more goes back of the payment than was paid: 160 XAF instead of 100 XAF", because(till.ReasonRefundedBeyond, "160 XAF", "100 XAF"))
 	add("the payment p1 of the same checkout was credited before: this one is too much", because(till.ReasonPaidTwice, "p1"))
+	add("many numbers were asked by the merchant's links and did not approve, and hardly any paid: each of its links asks once a minute while that is so", because(till.ReasonPageAbuse))
+	add("somebody who opened the page says that something is wrong with it", because(till.ReasonPageReported))
 	add("the operator took the money back, 100 XAF, and the customer was refunded, too: 60 XAF went back or is on its way", because(till.ReasonRefundedReversed, "100 XAF", "60 XAF"))
 	add("the answer could not be recorded: recording it panics; the log says where", because(till.ReasonFault, "the answer could not be recorded: recording it panics; the log says where"))
 	add("an answer could be recorded", because(till.ReasonRecorded))

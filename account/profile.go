@@ -40,6 +40,9 @@ func (a *Accounts) SetProfile(ctx context.Context, p *till.Profile, actor string
 		})
 	}, func(tx *store.Tx) (bool, error) {
 		saved, err := tx.Profile(ctx, p.ClientID)
+		if err == nil {
+			saved.PayName = p.PayName // it is not changed here
+		}
 		return err == nil && *saved == *p, err
 	})
 }

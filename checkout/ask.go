@@ -17,6 +17,8 @@ var (
 	ErrOver = errors.New("checkout: it takes no more asks") // expired, cancelled, or its time is over
 	ErrAsks = errors.New("checkout: it has had as many asks, or as many numbers, as it may")
 	ErrForm = errors.New("checkout: no form was made for such an ask")
+	// ErrBlocked says that pages never ask the number. Why is the house's matter.
+	ErrBlocked = errors.New("checkout: pages do not ask this number")
 )
 
 // Typed is what somebody typed into a page's form.
@@ -33,8 +35,8 @@ type Typed struct {
 //   - the ask that the form was made for, new or not: a form that is posted twice asks once
 //   - the last ask, while it may still bring money, and the one that was credited
 //
-// It returns ErrOver, ErrAsks, ErrForm or the error of Config.Limit if nothing is asked, and
-// CodeValidationFailed with what is wrong with what was typed. If the payment was refused after
+// It returns ErrOver, ErrAsks, ErrForm, ErrBlocked, CodePagesNotAvailable or the error of
+// Config.Limit if nothing is asked, and CodeValidationFailed with what is wrong with what was typed. If the payment was refused after
 // the ask was written down, the ask comes with the error, and its row says so: the next may be
 // made. On CodeServiceUnavailable nobody knows yet: to post the form again is right.
 func (s *Checkouts) Ask(ctx context.Context, who Client, ref store.Ref, t Typed) (*till.Ask, error) {
@@ -147,6 +149,9 @@ func (d *decision) add(ctx context.Context, tx *store.Tx, asks []till.Ask, a *ti
 	if made >= till.MaxAsks || len(phones) > till.MaxAskNumbers || len(asks) >= till.MaxAskRows {
 		return ErrAsks
 	}
+	if err := d.s.mayAsk(ctx, tx, a); err != nil {
+		return err
+	}
 	if d.s.c.Limit != nil {
 		if err := d.s.c.Limit(ctx, tx, &d.row.Checkout, a); err != nil {
 			return err
@@ -248,6 +253,11 @@ func (s *Checkouts) admit(ctx context.Context, tx *store.Tx, a *till.Ask) error 
 		if b.N == a.N && stand != till.AskUnsent || b.N != a.N && stand != till.AskEnded || row.Over(tx.Now()) {
 			return till.Errorf(till.AskNotSent, "the checkout takes no more asks")
 		}
+	}
+	if err := s.mayAsk(ctx, tx, a); errors.Is(err, ErrBlocked) || till.ErrorCode(err) == till.CodePagesNotAvailable {
+		return till.Errorf(till.AskNotSent, "the house does not let the page ask")
+	} else if err != nil {
+		return err
 	}
 	return nil
 }

@@ -33,6 +33,8 @@ type Config struct {
 	// Opening decides whether a link may open one more checkout, in the commit that makes it, under
 	// the same lock. nil: it always may.
 	Opening func(ctx context.Context, tx *store.Tx, l *till.Link) error
+	// Blocked reports whether pages never ask a number. nil: they may ask each.
+	Blocked func(ctx context.Context, tx *store.Tx, phone string) (bool, error)
 	// FollowEvery is how long Follow waits without a hint; 0 means two seconds.
 	FollowEvery time.Duration
 	Log         *slog.Logger // nil: nothing is logged
@@ -75,6 +77,7 @@ type View struct {
 	Payment  *store.PaymentRow // of the last ask; nil: none
 	Link     *till.Link        // the address is a link's: there is no checkout yet; nil elsewhere
 	Now      till.Time         // the database's time
+	Off      bool              // the house has switched the client's pages off; only Find says so
 }
 
 // Find returns what is at an address, a checkout or a link: three reads, each by key. It returns
@@ -85,17 +88,18 @@ func (s *Checkouts) Find(ctx context.Context, token string) (v View, err error) 
 		return v, notFound()
 	}
 	err = s.c.Store.View(ctx, func(tx *store.Tx) error {
-		ref, kind, found, err := checkouts.ByToken(ctx, tx, known)
+		at, found, err := checkouts.ByToken(ctx, tx, known)
 		switch {
 		case err != nil:
 			return err
-		case found && kind == checkouts.KindCheckout:
-			v, err = view(ctx, tx, ref)
+		case found && at.Kind == checkouts.KindCheckout:
+			v, err = view(ctx, tx, at.Ref)
+			v.Off = at.Off
 			return err
-		case found && kind == checkouts.KindLink:
-			row, err := checkouts.GetLink(ctx, tx, ref)
+		case found && at.Kind == checkouts.KindLink:
+			row, err := checkouts.GetLink(ctx, tx, at.Ref)
 			if err == nil {
-				v.Link, v.Now = &row.Link, tx.Now()
+				v.Link, v.Now, v.Off = &row.Link, tx.Now(), at.Off
 			}
 			return err
 		}
@@ -142,7 +146,7 @@ func notFound() error { return till.Errorf(till.CodeCheckoutNotFound, "there is 
 // unavailable turns a database error into the error that a client sees, and logs it.
 func (s *Checkouts) unavailable(doing string, err error) error {
 	var slow *Slow
-	if err == nil || errors.As(err, &slow) || errors.Is(err, ErrOver) || errors.Is(err, ErrAsks) || errors.Is(err, ErrForm) || errors.Is(err, ErrLinkOff) {
+	if err == nil || errors.As(err, &slow) || errors.Is(err, ErrOver) || errors.Is(err, ErrAsks) || errors.Is(err, ErrForm) || errors.Is(err, ErrLinkOff) || errors.Is(err, ErrBlocked) {
 		return err
 	}
 	return s.c.Collector.Unavailable(doing, err)

@@ -107,6 +107,9 @@ func (s *Checkouts) insert(ctx context.Context, tx *store.Tx, who Client, r *Req
 
 // place writes a new checkout, which can be paid for so long.
 func (s *Checkouts) place(ctx context.Context, tx *store.Tx, who Client, head *store.Head, row *checkouts.Row, life time.Duration) error {
+	if err := mayShow(ctx, tx, who); err != nil {
+		return err
+	}
 	if err := mayWrite(ctx, tx, "Checkouts"); err != nil {
 		return err
 	}
@@ -178,9 +181,6 @@ func (s *Checkouts) barred(who Client) error {
 		return who.Full
 	case s.c.PageURL == "":
 		return &till.Error{Code: till.CodePagesNotAvailable, Told: true, Detail: "This service has no pages to pay on. The house that runs it can open them."}
-	}
-	if rule := CheckName(who.Name); rule != "" {
-		return &till.Error{Code: till.CodePagesNotAvailable, Told: true, Detail: "No page can show your name: it " + rule.Words() + ". The house that runs this service can change it."}
 	}
 	return nil
 }

@@ -119,6 +119,9 @@ func (l *Limits) Admit(ctx context.Context, tx *store.Tx, scope string, c *till.
 	ofLink := l.ofLink(c.LinkID)
 	if !c.LinkID.IsZero() && a.N > 1 { // Opening counts the first
 		counts = append(counts, ofLink)
+		if err := l.slowLink(ctx, tx, c.ClientID, c.LinkID); err != nil {
+			return err
+		}
 	}
 	// In one order, whichever call locks them.
 	slices.SortFunc(counts, func(a, b *count) int { return slices.Compare(a.name[:], b.name[:]) })
@@ -159,6 +162,9 @@ func (l *Limits) ofLink(id till.ID) *count {
 // Opening counts that a link opens a checkout, or returns Slow. It is Config.Opening. So the rows
 // that strangers make us keep are bounded, too.
 func (l *Limits) Opening(ctx context.Context, tx *store.Tx, link *till.Link) error {
+	if err := l.slowLink(ctx, tx, link.ClientID, link.ID); err != nil {
+		return err
+	}
 	one := l.ofLink(link.ID)
 	var err error
 	if one.Guesses, err = access.LockGuesses(ctx, tx, one.name, tx.Now()); err != nil {
@@ -213,10 +219,11 @@ func (c *count) makeRoom(ctx context.Context, tx *store.Tx, name [32]byte) (err 
 	return access.SaveGuesses(ctx, tx, name, c.Guesses)
 }
 
-// Report counts a report of a page, and says whether it is one that somebody has to read.
+// Report opens a case about a page, a checkout's or a link's, that somebody reports. It returns
+// false for those beyond the limit of a day, which open none.
 func (s *Checkouts) Report(ctx context.Context, l *Limits, ref store.Ref) (counted bool, err error) {
 	err = s.c.Store.Update(ctx, func(tx *store.Tx) error {
-		one := count{name: l.name("report", ref.ID.String()), most: reports, pause: daily}
+		one := count{name: l.name("report", ref.ID.String()), most: reports, pause: daily, while: true}
 		var err error
 		if one.Guesses, err = access.LockGuesses(ctx, tx, one.name, tx.Now()); err != nil {
 			return err
@@ -225,7 +232,10 @@ func (s *Checkouts) Report(ctx context.Context, l *Limits, ref store.Ref) (count
 			return nil
 		}
 		one.add(tx.Now(), 0)
-		return access.SaveGuesses(ctx, tx, one.name, one.Guesses)
+		if err := access.SaveGuesses(ctx, tx, one.name, one.Guesses); err != nil {
+			return err
+		}
+		return openCase(ctx, tx, ref.Client, ref.ID, CasePageReported, till.ReasonPageReported)
 	})
 	return counted, s.unavailable("report not counted", err)
 }

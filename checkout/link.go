@@ -83,6 +83,9 @@ func (s *Checkouts) insertLink(ctx context.Context, tx *store.Tx, who Client, r 
 	if checkEnd(&v, row.ExpiresAt, tx.Now()); len(v.Fields) > 0 {
 		return out, v.Refusal()
 	}
+	if err := mayShow(ctx, tx, who); err != nil {
+		return out, err
+	}
 	if err := mayWrite(ctx, tx, "Links"); err != nil {
 		return out, err
 	}

@@ -34,6 +34,8 @@ func (r NameRule) Words() string {
 		return "must be of Latin letters, digits, spaces and . , ' & -"
 	case NameTaken:
 		return `must not have the name of an operator, of a payment method or of this service, "wallet" or "PIN" as a word in it`
+	case NameTwin:
+		return "must not look like that of another merchant"
 	}
 	return ""
 }

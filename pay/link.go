@@ -197,6 +197,17 @@ func (v *visit) linkShut(nonce []byte, age formAge, typed *fields) error {
 
 // payLink opens the payer's checkout and asks.
 func (v *visit) payLink(nonce []byte, asked *wish, typed *fields) error {
+	if v.crowded() {
+		opened, err := v.p.c.Checkouts.Opened(v.r.Context(), v.ref(), nonce)
+		switch {
+		case err != nil:
+			return err
+		case opened != nil: // the form was posted before: what became of it is there
+			return v.redirect(v.said(Prefix + opened.Token))
+		}
+		v.view.Checkout = blank(v.view.Link)
+		return v.crowd(typed)
+	}
 	ctx, cancel := v.detached()
 	defer cancel()
 	var slow *checkout.Slow

@@ -64,6 +64,7 @@ type Pages struct {
 	host    string
 	secure  bool
 	unknown *limit.Buckets[netip.Prefix]
+	rush    *rush
 	waits   chan struct{}
 	watches *watch.Watches
 	now     func() time.Time // tests replace it
@@ -81,7 +82,7 @@ func New(c Config) (*Pages, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Pages{c: c, host: u.Host, secure: u.Scheme == "https", waits: make(chan struct{}, maxWaits), watches: watch.New(c.Store, c.Stopping), now: time.Now, known: map[string]bool{},
+	p := &Pages{c: c, host: u.Host, secure: u.Scheme == "https", waits: make(chan struct{}, maxWaits), watches: watch.New(c.Store, c.Stopping), now: time.Now, known: map[string]bool{}, rush: newRush(&c),
 		unknown: limit.NewBuckets[netip.Prefix](maxUnknown, unknownRefill)}
 	p.forms, err = c.Ring.BriefSealer("forms of pages to pay on")
 	return p, err

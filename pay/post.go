@@ -52,8 +52,10 @@ func (v *visit) post() error {
 			typed.Wrong, typed.WrongPhone, typed.WrongMethod = "", "", ""
 		}
 		return v.render(http.StatusOK, typed)
-	case !asked.shown && field("sure") != asked.word():
+	case (!asked.shown || v.fromCrowdedSource()) && field("sure") != asked.word():
 		return v.sure(asked, typed, field("form"))
+	case v.crowded():
+		return v.crowd(typed)
 	}
 	return v.askFor(n, asked, markets, typed)
 }
@@ -172,6 +174,7 @@ func (v *visit) renderSure(s *checkout.Scene, w *wish, typed *fields) error {
 func (v *visit) askFor(n int, w *wish, markets []*market, typed *fields) error {
 	ctx, cancel := v.detached()
 	defer cancel()
+	v.counted()
 	a, err := v.p.c.Checkouts.Ask(ctx, v.client(), v.ref(), checkout.Typed{N: n, Phone: w.phone, Method: w.market.method.Code, Country: w.market.country.Code})
 	var slow *checkout.Slow
 	switch {
@@ -185,9 +188,11 @@ func (v *visit) askFor(n int, w *wish, markets []*market, typed *fields) error {
 		return v.renderFace(http.StatusOK, s, s.Look(), markets, typed)
 	case errors.As(err, &slow):
 		return v.slow(slow, markets, typed)
+	case errors.Is(err, checkout.ErrBlocked):
+		return v.blocked(typed)
 	}
 	switch code := till.ErrorCode(err); code {
-	case till.CodeValidationFailed, till.CodeMethodUnavailable, till.CodeClientSuspended, till.AskNotSent:
+	case till.CodeValidationFailed, till.CodeMethodUnavailable, till.CodeClientSuspended, till.CodePagesNotAvailable, till.AskNotSent:
 		if err := v.read(); err != nil { // a refused ask is written down: the next has another number
 			return err
 		}
@@ -198,6 +203,16 @@ func (v *visit) askFor(n int, w *wish, markets []*market, typed *fields) error {
 		return v.render(http.StatusOK, typed)
 	}
 	return err
+}
+
+// blocked answers for a number that pages never ask: what to do, and not why.
+func (v *visit) blocked(typed *fields) error {
+	key := "wrong.blocked"
+	if v.view.Checkout.PhoneFixed {
+		key = "wrong.blocked_fixed"
+	}
+	typed.Wrong = v.words.T(key, "name", v.name())
+	return v.render(http.StatusOK, typed)
 }
 
 // goOn makes the payment of an ask that was written down, as it was written down.

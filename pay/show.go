@@ -406,9 +406,11 @@ const (
 // again reads the checkout and the ask once more.
 func (v *visit) again(rest string) error {
 	var err error
+	off := v.view.Off
 	if v.view, err = v.p.c.Checkouts.View(v.r.Context(), v.ref()); err != nil {
 		return err
 	}
+	v.view.Off = off
 	return v.readOwn(rest)
 }
 

@@ -153,17 +153,13 @@ func (v *visit) scene(markets []*market) *checkout.Scene {
 	if v.own != nil && s.Last != nil && v.own.N == s.Last.N {
 		s.Last = v.own
 	}
-	s.Closed = v.who.Client.Suspended || v.name() == "" || !anyOpen(markets)
+	s.Closed = v.view.Off || v.who.Client.Suspended || v.name() == "" || !anyOpen(markets)
 	return s
 }
 
-// name returns the merchant's name, "" if pages may not show it: it is the one that the house
-// gave.
+// name returns the merchant's name, "" if pages may show none.
 func (v *visit) name() string {
-	if checkout.CheckName(v.who.Client.Name) != "" {
-		return ""
-	}
-	return v.who.Client.Name
+	return checkout.NameOnPages(v.who.Client.Name, v.profile.PayName)
 }
 
 // base returns the path of the page that is shared.

@@ -116,7 +116,7 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	w.checkouts = checkout.New(checkout.Config{Store: w.store, Collector: w.collector, Secret: []byte(secret), PageURL: "https://pay.till.test", Hosts: []string{"pay.till.test"},
-		FollowEvery: time.Minute, Limit: limits.Limit, Opening: limits.Opening,
+		FollowEvery: time.Minute, Limit: limits.Limit, Opening: limits.Opening, Blocked: limits.Blocked,
 		Ended: func(ctx context.Context, a *till.Ask, why till.FailureReason) error {
 			return limits.Note(ctx, w.store, a, why)
 		}})
@@ -162,17 +162,23 @@ func (w *world) post(ctx context.Context, url string, body []byte) error {
 // open makes a checkout and returns the path of its page.
 func (w *world) open(more string) string {
 	w.t.Helper()
+	c, err := w.create(more, w.client)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return Prefix + c.Checkout.Token
+}
+
+// create makes a checkout of a client.
+func (w *world) create(more string, client *till.Client) (checkout.Created, error) {
+	w.t.Helper()
 	r := &checkout.Request{}
 	body := `{"amount":{"value":"5000","currency":"XAF"},"idempotency_key":"` + till.NewID(till.TimeOf(time.Now())).String() + `","reference":"ORDER-1042"` + more + `}`
 	if err := jsonx.Decode([]byte(body), r); err != nil {
 		w.t.Fatal(err)
 	}
-	who := engine.Client{Client: w.client, Actor: "api:test", Enabled: func(string) bool { return true }}
-	c, err := w.checkouts.Create(context.Background(), who, r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return Prefix + c.Checkout.Token
+	who := engine.Client{Client: client, Actor: "api:test", Enabled: func(string) bool { return true }}
+	return w.checkouts.Create(context.Background(), who, r)
 }
 
 // answer is what a browser got.

@@ -94,7 +94,7 @@ func Join(o *Opened) (j *Joined, err error) {
 		return nil, err
 	}
 	j.checkouts = checkout.New(checkout.Config{
-		Store: o.Store, Collector: j.collector, Secret: o.Ring.Root(), PageURL: o.PageURL, Hosts: o.PageHosts, Limit: j.limits.Limit, Opening: j.limits.Opening,
+		Store: o.Store, Collector: j.collector, Secret: o.Ring.Root(), PageURL: o.PageURL, Hosts: o.PageHosts, Limit: j.limits.Limit, Opening: j.limits.Opening, Blocked: j.limits.Blocked,
 		Ended: func(ctx context.Context, a *till.Ask, why till.FailureReason) error {
 			return j.limits.Note(ctx, o.Store, a, why)
 		}, FollowEvery: o.FollowEvery, Log: o.Log,

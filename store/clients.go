@@ -65,7 +65,7 @@ var removeClientFee = db.Define(db.SQL{Name: "fees.removeClientFee",
 	SQLite: `DELETE FROM client_fees WHERE client_id = $1 AND kind = $2 AND method = $3 AND currency = $4`})
 
 var selectProfile = db.Define(db.SQL{Name: "profiles.select",
-	SQLite: `SELECT name, zone, country, language, receipt_head, receipt_foot FROM client_profiles WHERE client_id = $1`})
+	SQLite: `SELECT name, zone, country, language, receipt_head, receipt_foot, pay_name FROM client_profiles WHERE client_id = $1`})
 
 var saveProfile = db.Define(db.SQL{Name: "profiles.save",
 	SQLite: `INSERT INTO client_profiles (client_id, name, zone, country, language, receipt_head, receipt_foot, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -327,11 +327,11 @@ func (tx *Tx) RemoveClientFee(ctx context.Context, client till.ID, f till.Fee) (
 // defaults.
 func (tx *Tx) Profile(ctx context.Context, client till.ID) (*till.Profile, error) {
 	p := &till.Profile{ClientID: client, Zone: till.DefaultZone}
-	_, err := tx.db.QueryRow(ctx, selectProfile, []any{client[:]}, &p.Name, &p.Zone, &p.Country, &p.Language, &p.ReceiptHead, &p.ReceiptFoot)
+	_, err := tx.db.QueryRow(ctx, selectProfile, []any{client[:]}, &p.Name, &p.Zone, &p.Country, &p.Language, &p.ReceiptHead, &p.ReceiptFoot, &p.PayName)
 	return p, err
 }
 
-// SaveProfile writes how a client is shown to people.
+// SaveProfile writes how a client is shown to people, all but PayName.
 func (tx *Tx) SaveProfile(ctx context.Context, p *till.Profile, at till.Time) error {
 	_, err := tx.db.Exec(ctx, saveProfile, p.ClientID[:], p.Name, p.Zone, p.Country, p.Language, p.ReceiptHead, p.ReceiptFoot, int64(at))
 	return err

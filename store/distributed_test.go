@@ -46,6 +46,8 @@ var global = map[string]string{
 	"verifications":       "a row for each run of verify",
 	"key_clients":         "the look-up from a key's id to its client",
 	"pay_tokens":          "the look-up from a page's address to its client",
+	"page_blocks":         "numbers that pages never ask, by their MACs",
+	"page_switches":       "a few rows, and one is of all clients",
 	"payout_holds":        "a few rows, and those of all clients must not be on one node",
 }
 

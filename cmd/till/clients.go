@@ -13,7 +13,7 @@ import (
 )
 
 func newClient() *cobra.Command {
-	return cli.NewGroup("client", "Create and manage clients", newClientCreate(), newClientList(), newClientMethods(), newClientFees(),
+	return cli.NewGroup("client", "Create and manage clients", newClientCreate(), newClientList(), newClientMethods(), newClientFees(), newClientPayName(),
 		newClientSuspend("suspend", "suspended", "Suspend a client", suspendHelp, (*account.Accounts).Suspend),
 		newClientSuspend("resume", "resumed", "Resume a suspended client", resumeHelp, (*account.Accounts).Resume))
 }

@@ -89,7 +89,7 @@ func newRoot() *cobra.Command {
 		money.NewStatement(), money.NewVerify(), money.NewReport(), newStatus(), money.NewReconcile(), money.NewConnections(), newSimulate(), newDoctor(), newRestored(), newBench(),
 		newProxy(), newListen(), newTrigger(), newMigrate(), newLevel(), newSecret(), newVersion())
 	root.AddCommand(newBackup(), newRestore(), newDrill(), newHealth(), newTop())
-	root.AddCommand(newPersonData())
+	root.AddCommand(newPersonData(), newPages())
 	root.AddCommand(newErase(), money.NewRepair())
 	group(root)
 	return root
@@ -100,7 +100,7 @@ var helpGroups = []struct{ title, commands string }{
 	{"Try it out, and write an integration:", "dev simulate listen trigger proxy webhook bench"},
 	{"Run the service:", "serve migrate level secret version health"},
 	{"See how it is:", "status doctor top connections"},
-	{"Clients and people:", "client key person"},
+	{"Clients and people:", "client key person pages"},
 	{"Payments, refunds, payouts and what needs a person:", "payment refund payout payouts cases strays adjust"},
 	{"The books:", "verify repair report statement reconcile audit"},
 	{"Backups:", "backup drill restore restored"},

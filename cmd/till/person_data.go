@@ -8,9 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"till"
+	"till/checkout"
 	"till/cmd/till/internal/cli"
 	"till/privacy"
 	"till/store"
+	"till/store/checkouts"
 	"till/store/lookup"
 )
 
@@ -37,7 +39,8 @@ func newPersonData() *cobra.Command {
 		Use:   "person-data PHONE",
 		Short: "Show all that is stored about a phone number",
 		Long: `Show every payment and payout of a phone number, of all clients, oldest first, and
-the checkouts that name it or have asked it. With --json each is a line with all
+the checkouts that name it or have asked it, and whether 'till pages block' has
+blocked it. With --json each is a line with all
 its members, and payments and payouts with all their events. Use it when
 somebody asks what is stored about them.
 
@@ -60,13 +63,37 @@ The phone is looked up in an index under the installation's secret, from
 		if err != nil {
 			return err
 		}
+		block, blocked, err := blockOf(c, secret, phone)
+		if err != nil {
+			return err
+		}
 		if c.JSON {
-			return privacy.PersonData(c.Context(), c.Store, key, phone, func(r *privacy.PersonRecord) error {
+			err := privacy.PersonData(c.Context(), c.Store, key, phone, func(r *privacy.PersonRecord) error {
 				return cli.PrintJSON(c.OutOrStdout(), personRecord(r))
 			})
+			if err != nil || !blocked {
+				return err
+			}
+			return cli.PrintJSON(c.OutOrStdout(), cli.Object{"kind", "page_block", "client_id", nil, "blocked_at", block.At, "reason", block.Reason, "events", []string{}})
 		}
-		return printPersonData(c.Command, c.Store, key, phone)
+		if err := printPersonData(c.Command, c.Store, key, phone); err != nil || !blocked {
+			return err
+		}
+		return c.Print("No page asks this number since %s: %s\n", block.At, block.Reason)
 	})
+}
+
+// blockOf returns whether the house has blocked a number on pages.
+func blockOf(c *cli.Call, secret []byte, phone string) (block checkouts.Block, blocked bool, err error) {
+	limits, err := checkout.NewLimits(secret)
+	if err != nil {
+		return block, false, err
+	}
+	err = c.View(func(tx *store.Tx) error {
+		block, blocked, err = limits.BlockOf(c.Context(), tx, phone)
+		return err
+	})
+	return block, blocked, err
 }
 
 // The shortest and the longest phone number in full form, in digits (E.164).

@@ -61,5 +61,7 @@ var Routes = []shell.Route{
 	{Method: http.MethodGet, Path: "/house/audit", For: shell.House, May: people.HouseAudit, Handle: in((*visit).audit)},
 	{Method: http.MethodGet, Path: "/house/audit.csv", For: shell.House, May: people.HouseAudit, Handle: in((*visit).auditCSV)},
 	{Method: http.MethodGet, Path: "/c/{client}/settings", For: shell.Staff, May: people.WalletsSee, Handle: in((*visit).settings)},
+	{Method: http.MethodPost, Path: "/c/{client}/settings/pay-name", For: shell.Staff, May: people.PolicySet, Fresh: true, Handle: in((*visit).postPayName)},
+	{Method: http.MethodPost, Path: "/house/names", For: shell.House, May: people.ClientsManage, Fresh: true, Handle: in((*visit).postConfirmName)},
 	{Method: http.MethodPost, Path: "/c/{client}/settings", For: shell.Staff, May: people.PolicySet, Fresh: true, Handle: in((*visit).postSettings)},
 }

@@ -26,6 +26,7 @@ type settingsPage struct {
 	Proof         *shell.ProofForm
 	Facts         []shell.Fact
 	Methods       []methodLine
+	PayName       *payName
 	Zones         []string
 	Countries     []string
 }
@@ -78,6 +79,9 @@ func (v *visit) settingsPage(profile *till.Profile) (*settingsPage, error) {
 		}
 	}
 	slices.Sort(p.Countries)
+	if p.PayName, err = v.readPayName(); err != nil {
+		return nil, err
+	}
 	if p.Edit {
 		p.Proof, err = v.ProofForm()
 	}

@@ -154,8 +154,11 @@ func (v *visit) newPage(s *seen) (*checkoutPage, error) {
 		p.GiveBack = v.ClientPath("/payments/"+about.PaymentID.String()+"/refund") + "?reason=" + map[stand]string{twice: "duplicate", late: "late_payment"}[stands]
 	}
 	if stands.open() || stands == unsent {
-		if p.NoPage = v.barred(); p.NoPage == nil {
-			var err error
+		var err error
+		if p.NoPage, err = v.barred(); err != nil {
+			return nil, err
+		}
+		if p.NoPage == nil {
 			if p.Hand, err = v.handing(row); err != nil {
 				return nil, err
 			}
@@ -182,21 +185,35 @@ func (v *visit) cameFrom(list string) string {
 }
 
 // barred says why nobody can open pages of the merchant, and who can mend it; nil: they can.
-func (v *visit) barred() []string {
+func (v *visit) barred() ([]string, error) {
 	if !v.Console.Checkouts.HasPages() {
-		return []string{v.Words.T("checkouts.no_pages"), v.Words.T("checkouts.no_pages_do")}
+		return []string{v.Words.T("checkouts.no_pages"), v.Words.T("checkouts.no_pages_do")}, nil
 	}
-	if rule := checkout.CheckName(v.Client.Name); rule != "" {
-		return []string{v.Words.T("checkouts.name_" + string(rule)), v.Words.T("checkouts.name_do", "name", v.Client.Name)}
+	if v.shownName() == "" {
+		rule := checkout.CheckName(v.Client.Name)
+		return []string{v.Words.T("checkouts.name_" + string(rule)), v.Words.T("checkouts.name_do", "name", v.Client.Name)}, nil
 	}
-	return nil
+	off := false
+	err := v.View(func(ctx context.Context, tx *store.Tx) (err error) {
+		off, err = checkouts.Off(ctx, tx, v.Client.ID)
+		return err
+	})
+	if err != nil || !off {
+		return nil, err
+	}
+	return []string{v.Words.T("checkouts.pages_off"), v.Words.T("checkouts.pages_off_do")}, nil
+}
+
+// shownName returns the merchant's name as pages show it, "" if they show none.
+func (v *visit) shownName() string {
+	return checkout.NameOnPages(v.Client.Name, v.Profile.PayName)
 }
 
 // handing returns the address as it is handed on.
 func (v *visit) handing(row *checkouts.Row) (*handing, error) {
 	lang, clock := v.customerLook(row.Language)
 	w := words.For(lang)
-	lines := []string{v.Client.Name, look.MoneyInUse(lang, row.Amount)}
+	lines := []string{v.shownName(), look.MoneyInUse(lang, row.Amount)}
 	if what := cmp.Or(checkout.Description(&row.Checkout), row.Reference); what != "" {
 		lines = append(lines, what)
 	}

@@ -186,7 +186,10 @@ func (v *visit) newLinkPage() (*linkPage, error) {
 	if l.Takes(v.Now) {
 		p.Going.More = v.Words.T("links.more_on")
 	}
-	if p.NoPage = v.barred(); p.NoPage == nil {
+	if p.NoPage, err = v.barred(); err != nil {
+		return nil, err
+	}
+	if p.NoPage == nil {
 		if p.Hand, err = v.linkHanding(l); err != nil {
 			return nil, err
 		}
@@ -221,7 +224,7 @@ func (v *visit) readOpened(ctx context.Context, tx *store.Tx, p *linkPage) error
 func (v *visit) linkHanding(l *till.Link) (*handing, error) {
 	lang, clock := v.customerLook(l.Language)
 	w := words.For(lang)
-	lines := []string{v.Client.Name, l.Title}
+	lines := []string{v.shownName(), l.Title}
 	if !l.Open() {
 		lines = append(lines, look.MoneyInUse(lang, l.Amount))
 	}
@@ -343,7 +346,10 @@ func (v *visit) printLink() error {
 	for _, paper := range linkPapers {
 		p.Papers = append(p.Papers, shell.Choice{Text: v.Words.T("links.paper_" + paper), Path: v.R.URL.Path + "?paper=" + paper, Current: paper == p.Paper})
 	}
-	if p.NoPage = v.barred(); p.NoPage != nil {
+	if p.NoPage, err = v.barred(); err != nil || p.NoPage != nil {
+		if err != nil {
+			return err
+		}
 		return v.Page("link_print", p)
 	}
 	h, err := v.linkHanding(l)
@@ -352,7 +358,7 @@ func (v *visit) printLink() error {
 	}
 	lang, _ := v.customerLook(l.Language)
 	w := words.For(lang)
-	p.Language, p.Merchant, p.Heading, p.Below, p.QR = lang, v.Client.Name, l.Title, checkout.LinkDescription(l), h.QR
+	p.Language, p.Merchant, p.Heading, p.Below, p.QR = lang, v.shownName(), l.Title, checkout.LinkDescription(l), h.QR
 	if !l.Open() {
 		p.Amount = look.MoneyInUse(lang, l.Amount)
 	}

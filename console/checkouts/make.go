@@ -92,7 +92,11 @@ func (v *visit) who() (engine.Client, error) {
 
 // newMake returns the form with what was typed, or as it is at first.
 func (v *visit) newMake(who engine.Client) (*makePage, error) {
-	p := &makePage{Frame: v.Frame(v.Words.T("checkouts.new"), "menu.checkouts"), Act: v.NewAct(), Back: v.ClientPath("/checkouts"), NoPage: v.barred(), life: usualLife}
+	barred, err := v.barred()
+	if err != nil {
+		return nil, err
+	}
+	p := &makePage{Frame: v.Frame(v.Words.T("checkouts.new"), "menu.checkouts"), Act: v.NewAct(), Back: v.ClientPath("/checkouts"), NoPage: barred, life: usualLife}
 	field := v.R.PostFormValue
 	p.Amount, p.Reference, p.Description, p.Currency = bounded(field("amount")), bounded(field("reference")), bounded(field("description")), field("currency")
 	p.bounds = v.Console.Checkouts.Bounds(who)

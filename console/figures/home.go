@@ -163,8 +163,8 @@ func (v *visit) readWaiting(ctx context.Context, tx *store.Tx, p *homePage) erro
 			p.Waiting = append(p.Waiting, waitingRow{"gem", "examine", v.Words.T("home.examine_"+kind, "n", n), v.Words.T("home.examine_note"), v.ClientPath("/"+kind) + "?examine=1"})
 		}
 	}
-	if !v.May(people.WebhooksSee) {
-		return nil
+	if err := v.pagesWaiting(ctx, tx, p, cases); err != nil || !v.May(people.WebhooksSee) {
+		return err
 	}
 	endpoints, err := webhooks.Endpoints(ctx, tx, v.Client.ID, webhook.MaxEndpoints)
 	for _, e := range endpoints {

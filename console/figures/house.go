@@ -33,6 +33,7 @@ type housePage struct {
 	Verified  shell.Chip
 	VerifyOf  string // when
 	todoList
+	namesWaiting
 }
 
 type caseRow struct {
@@ -65,6 +66,9 @@ func (v *visit) house() error {
 	}
 	v.describe(p)
 	if err := v.todo(p); err != nil {
+		return err
+	}
+	if err := v.readNames(&p.namesWaiting); err != nil {
 		return err
 	}
 	p.Title = v.Words.T("menu.house")

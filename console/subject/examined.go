@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"till/books"
+	"till/checkout"
 	"till/console/shell"
 	"till/store"
 	"till/webhook"
@@ -21,7 +22,7 @@ func Examined(v *shell.Visit, cases []*store.Case, list string) (refs []store.Re
 	for _, c := range cases {
 		ref := store.Ref{Client: v.Client.ID, ID: c.SubjectID}
 		switch {
-		case listOf(c.Noun()) != list, c.SubjectID.IsZero(), c.Kind == webhook.CaseExhausted, c.Kind == webhook.CaseDisabled:
+		case listOf(c.Noun()) != list, c.SubjectID.IsZero(), c.Kind == webhook.CaseExhausted, c.Kind == webhook.CaseDisabled, checkout.IsCase(c.Kind):
 		case slices.Contains(refs, ref), c.SubjectID.Time() < v.Earliest():
 		default:
 			refs = append(refs, ref)

@@ -16,7 +16,7 @@ func addHookFamilies(t testing.TB, f map[string][]string) {
 	f["hooks."] = []string{"show_all", "show_pending", "show_delivered", "show_exhausted", "show_disabled", "kind_event", "kind_redelivery", "kind_replay", "kind_test",
 		"about_payment", "about_payout", "about_refund", "wrong_url", "wrong_description", "wrong_events"}
 	f["done."] = append(f["done."], "endpoint_changed", "endpoint_on", "endpoint_off", "endpoint_test", "sent_again", "range_again", "endpoint_deleted")
-	f["refusal."] = append(f["refusal."], "endpoint_disabled", "shown_once", "key_unknown", "key_replaced")
+	f["refusal."] = append(f["refusal."], "endpoint_disabled", "shown_once", "name_changed", "name_taken", "key_unknown", "key_replaced")
 	f["done."] = append(f["done."], "key_revoked")
 	f["scope."] = list(till.Scopes)
 	f["apikey."] = []string{"allows_" + string(till.RefundsWrite), "allows_" + string(till.PayoutsWrite), "allows_" + string(till.KeysManage)}

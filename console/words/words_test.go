@@ -13,6 +13,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/checkout"
 	"till/console/words"
 	"till/engine"
 	"till/payout"
@@ -110,7 +111,7 @@ func families(t testing.TB) map[string][]string {
 		"why.": list(story.WhyCodes), "next.": list(story.Parties[1:]), "role.": slices.Concat(list(till.StaffRoles), list(till.HouseRoles)),
 		"group.":    list([]story.Group{story.AboutAll, story.AboutOperator, story.AboutMoney, story.AboutWebhooks, story.AboutPeople}),
 		"delivery.": list([]webhooks.DeliveryStatus{webhooks.DeliveryPending, webhooks.DeliveryDelivered, webhooks.DeliverySuperseded, webhooks.DeliveryExhausted, webhooks.DeliveryDisabled}),
-		"case.": {engine.CaseOverdue, engine.CaseRefundedBeyond, engine.CaseRefundedElsewhere, engine.CaseRefundedAndReversed, engine.CasePaidTwice, engine.CaseUnknownStatus, engine.CaseMismatch, engine.CaseContradiction, engine.CaseLateMoney, engine.CaseReversed,
+		"case.": {engine.CaseOverdue, engine.CaseRefundedBeyond, engine.CaseRefundedElsewhere, engine.CaseRefundedAndReversed, engine.CasePaidTwice, checkout.CasePageAbuse, checkout.CasePageReported, engine.CaseUnknownStatus, engine.CaseMismatch, engine.CaseContradiction, engine.CaseLateMoney, engine.CaseReversed,
 			engine.CaseReceiptReused, engine.CaseHandleReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseHeld, reconcile.CaseStatement, store.CaseCredentials, webhook.CaseDisabled, webhook.CaseExhausted},
 		"range.":   {"today", "yesterday", "week", "month", "last_month", "all", "days"},
 		"subject.": list([]till.Noun{till.NounPayment, till.NounPayout, till.NounRefund}),
@@ -120,26 +121,28 @@ func families(t testing.TB) map[string][]string {
 		"reason.": list([]till.FailureReason{till.CustomerDeclined, till.CustomerTimeout, till.NotApproved, till.InsufficientFunds, till.FundsOrLimit, till.PayerNotFound,
 			till.PayerLimitReached, till.PayerNotAllowed, till.PayerBusy, till.WrongPIN, till.AmountOutOfBounds, till.RecipientNotFound, till.RecipientLimitReached,
 			till.RecipientNotAllowed, till.ProviderUnavailable, till.ProviderRejected, till.ProviderError, till.Unspecified}),
-		"refusal.":        list(people.RefusalCodes),
-		"grant.":          {"recent", "test_only", "no_payout_keys", "by_keys"},
-		"done.":           {"note", "refund", "checkout_cancelled", "link_on", "link_off", "link_title", "profile", "password", "totp", "totp_removed", "passkey", "passkey_removed", "sessions", "proved", "withdrawn", "role", "removed", "removed_made", "removed_kept", "disabled", "factor"},
-		"message.":        list([]sandbox.MessageKind{sandbox.MessagePaid, sandbox.MessageReceived, sandbox.MessageReturned}),
-		"people.":         {"remove_client", "remove_house", "remove_from_client", "remove_from_house", "ends_role_client", "ends_role_house"},
-		"receipt.paper_":  {"58", "80", "a4"},
-		"search.as_":      {"all", "id", "phone", "receipt", "text", "amount"},
-		"home.range_":     {"today", "7d", "30d"},
-		"home.chart_":     {"days", "days_sum", "hours", "hours_sum"},
-		"home.open_":      {"phone", "asked", "unsent"},
-		"letter.":         {"about_payment", "about_payout", "about_refund", "ours", "theirs", "amount", "phone", "sent"},
-		"checkouts.life_": {"hour", "day", "days", "week", "month"},
-		"links.state_":    {"on", "off", "over"},
-		"links.say_":      {"on", "open", "off", "over"},
-		"links.paper_":    {"a6", "tent"},
-		"links.how_":      {"1", "2", "3"},
-		"checkouts.name_": {"empty", "long", "letters", "taken"},
-		"home.examine_":   {"payments", "payouts", "refunds", "note"},
-		"house.trouble_":  list(books.TroubleNames()),
-		"house.open_":     list([]till.SubjectKind{till.SubjectPayment, till.SubjectPayout}),
+		"refusal.":            list(people.RefusalCodes),
+		"grant.":              {"recent", "test_only", "no_payout_keys", "by_keys"},
+		"done.":               {"note", "refund", "checkout_cancelled", "link_on", "link_off", "link_title", "name_confirmed", "profile", "password", "totp", "totp_removed", "passkey", "passkey_removed", "sessions", "proved", "withdrawn", "role", "removed", "removed_made", "removed_kept", "disabled", "factor"},
+		"message.":            list([]sandbox.MessageKind{sandbox.MessagePaid, sandbox.MessageReceived, sandbox.MessageReturned}),
+		"people.":             {"remove_client", "remove_house", "remove_from_client", "remove_from_house", "ends_role_client", "ends_role_house"},
+		"receipt.paper_":      {"58", "80", "a4"},
+		"search.as_":          {"all", "id", "phone", "receipt", "text", "amount"},
+		"home.range_":         {"today", "7d", "30d"},
+		"home.chart_":         {"days", "days_sum", "hours", "hours_sum"},
+		"home.open_":          {"phone", "asked", "unsent"},
+		"letter.":             {"about_payment", "about_payout", "about_refund", "ours", "theirs", "amount", "phone", "sent"},
+		"checkouts.life_":     {"hour", "day", "days", "week", "month"},
+		"links.state_":        {"on", "off", "over"},
+		"links.say_":          {"on", "open", "off", "over"},
+		"links.paper_":        {"a6", "tent"},
+		"links.how_":          {"1", "2", "3"},
+		"checkouts.name_":     {"empty", "long", "letters", "taken"},
+		"settings.pay_wrong_": {"empty", "long", "letters", "taken", "twin"},
+		"home.page_":          {"abuse", "abuse_note", "reported", "reported_note"},
+		"home.examine_":       {"payments", "payouts", "refunds", "note"},
+		"house.trouble_":      list(books.TroubleNames()),
+		"house.open_":         list([]till.SubjectKind{till.SubjectPayment, till.SubjectPayout}),
 	}
 	for _, r := range till.RefundReasons {
 		f["refunds."] = append(f["refunds."], "reason_"+r)

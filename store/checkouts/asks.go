@@ -32,6 +32,34 @@ var selectAsks = db.DefineByClient(1, db.SQL{Name: "asks.select",
 		LEFT JOIN LATERAL (SELECT * FROM payments WHERE client_id = a.client_id AND idempotency_key = a.key OFFSET 0) AS p ON TRUE`,
 	Arrays: true})
 
+const ofLinks = `SELECT a.phone, a.asked_at, CASE WHEN p.status = 'success' OR p.late_event IS NOT NULL THEN 1 ELSE 0 END
+	FROM (SELECT client_id, id FROM checkouts WHERE client_id = $1 AND link_id IS NOT NULL ORDER BY id DESC LIMIT $2) c
+	JOIN checkout_asks a ON a.client_id = c.client_id AND a.checkout_id = c.id
+	LEFT JOIN payments p ON p.client_id = a.client_id AND p.idempotency_key = a.key
+	WHERE a.refused IS NULL ORDER BY a.asked_at DESC LIMIT $3`
+
+var selectAsksOfLinks = db.Define(db.SQL{Name: "asks.ofLinks",
+	SQLite: ofLinks,
+	Citus:  db.OfClient(ofLinks, "$1")})
+
+// AskOfLink is an ask of a checkout that a link opened.
+type AskOfLink struct {
+	Phone   string
+	AskedAt till.Time
+	Paid    bool
+}
+
+// OfLinks returns the newest asks, up to most, of the newest checkouts that a client's links have
+// opened, up to as many.
+func OfLinks(ctx context.Context, tx *store.Tx, client till.ID, most int) ([]AskOfLink, error) {
+	return db.ReadAll(ctx, tx.DB(), selectAsksOfLinks, []any{client[:], most, most}, func(r db.Row) (a AskOfLink, err error) {
+		paid := 0
+		err = r.Scan(&a.Phone, &a.AskedAt, &paid)
+		a.Paid = paid == 1
+		return a, err
+	})
+}
+
 // InsertAsk writes the next ask of a checkout. The caller has locked the client's head.
 func InsertAsk(ctx context.Context, tx *store.Tx, a *till.Ask) error {
 	if _, err := tx.DB().Exec(ctx, insertAsk, a.ClientID[:], a.CheckoutID[:], a.N, a.Key[:], a.Method, db.OrNull(a.Country), a.Amount.Minor, a.Amount.Currency, a.Phone, int64(a.AskedAt)); err != nil {

@@ -36,7 +36,8 @@ var saveCheckout = db.Define(db.SQL{Name: "checkouts.save",
 	SQLite: `UPDATE checkouts SET state = $1, payment_id = $2, paid_at = $3, late = $4, overpaid = $5, updated_at = $6 WHERE client_id = $7 AND id = $8`})
 
 var selectToken = db.Define(db.SQL{Name: "checkouts.selectToken",
-	SQLite: `SELECT client_id, subject_id, kind FROM pay_tokens WHERE token = $1`})
+	SQLite: `SELECT t.client_id, t.subject_id, t.kind, EXISTS (SELECT 1 FROM page_switches s WHERE s.client_id IN (t.client_id, $1))
+		FROM pay_tokens t WHERE t.token = $2`})
 
 var selectOfKey = db.Define(db.SQL{Name: "checkouts.selectOfKey",
 	SQLite: `SELECT ` + rowColumns + ` FROM checkouts c WHERE c.client_id = $1 AND c.idempotency_key = $2`})
@@ -104,10 +105,17 @@ func idOrNull(id till.ID) any {
 	return id[:]
 }
 
+// Place is what is at an address.
+type Place struct {
+	Ref  store.Ref
+	Kind string
+	Off  bool // the client's pages are switched off
+}
+
 // ByToken returns what is at an address, in lower case; false if nothing is.
-func ByToken(ctx context.Context, tx *store.Tx, token string) (ref store.Ref, kind string, found bool, err error) {
-	found, err = tx.DB().QueryRow(ctx, selectToken, []any{token}, db.ID(&ref.Client), db.ID(&ref.ID), &kind)
-	return ref, kind, found, err
+func ByToken(ctx context.Context, tx *store.Tx, token string) (p Place, found bool, err error) {
+	found, err = tx.DB().QueryRow(ctx, selectToken, []any{store.EveryClient[:], token}, db.ID(&p.Ref.Client), db.ID(&p.Ref.ID), &p.Kind, &p.Off)
+	return p, found, err
 }
 
 func scanRow(r db.Row, more ...any) (*Row, error) {

@@ -8,6 +8,7 @@ import (
 
 	"till"
 	"till/books"
+	"till/checkout"
 	"till/cmd/till/internal/cli"
 	"till/engine"
 	"till/reconcile"
@@ -23,9 +24,9 @@ func NewCases() *cobra.Command {
 		Aliases: []string{"case"},
 		Short:   "List what a person has to look at",
 		Long: `List the open cases: payments and payouts that the operator does not decide, money
-that came late or in another amount, endpoints that do not answer. Use it every
-day. The case that has been open longest comes first; with --closed or --all the
-newest.
+that came late or in another amount, endpoints that do not answer, pages that
+somebody reports. Use it every day. The case that has been open longest comes
+first; with --closed or --all the newest.
 
 'till payment resolve', 'till payout resolve' and 'till cases resolve' close a
 case. It also closes when the operator decides after all. Problems of a whole
@@ -68,7 +69,7 @@ connection are printed first; with --json they are in 'till connections'.`,
 // not an empty list.
 var caseKinds = []string{
 	engine.CaseOverdue, engine.CaseUnknownStatus, engine.CaseMismatch, engine.CaseContradiction, engine.CaseLateMoney, engine.CaseReversed,
-	engine.CaseReceiptReused, engine.CaseHandleReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseRefundedBeyond, engine.CaseRefundedElsewhere, engine.CaseRefundedAndReversed, engine.CasePaidTwice, engine.CaseHeld, reconcile.CaseStatement, webhook.CaseExhausted, webhook.CaseDisabled,
+	engine.CaseReceiptReused, engine.CaseHandleReused, engine.CaseWalletFull, engine.CaseQuarantined, engine.CaseRefundedBeyond, engine.CaseRefundedElsewhere, engine.CaseRefundedAndReversed, engine.CasePaidTwice, checkout.CasePageAbuse, checkout.CasePageReported, engine.CaseHeld, reconcile.CaseStatement, webhook.CaseExhausted, webhook.CaseDisabled,
 }
 
 // findAfter reads the case that a page begins after.
@@ -89,13 +90,13 @@ func findAfter(c *cli.Call, text string, f *store.CaseFilter) error {
 }
 
 // CaseObject is a case as commands print it: with the payment or payout that it is about, or
-// none if it is about an endpoint. The evidence is its SHA-256.
+// none if it is about an endpoint or a page. The evidence is its SHA-256.
 func CaseObject(x *store.Case) cli.Object {
 	var payment, payout any
 	switch {
 	case x.Payout: // or a refund: it has a payment, too
 		payout = x.SubjectID.String()
-	case !strings.HasPrefix(x.Kind, "endpoint_"):
+	case !strings.HasPrefix(x.Kind, "endpoint_") && !checkout.IsCase(x.Kind):
 		payment = x.SubjectID.String()
 	}
 	return cli.Object{"case_id", x.ID, "client_id", x.ClientID, "subject_id", x.SubjectID.String(), "payment_id", payment, "payout_id", payout,
