@@ -24,6 +24,8 @@ type Market struct {
 	Min, Max int64  // bounds of an amount, in minor units
 	Step     int64  // amounts must be a multiple of it: what the operator can express
 
+	// Flow is how customers approve.
+	Flow Flow
 	// Sandbox says that the sandbox serves it, to test clients.
 	Sandbox bool
 	// Local is what people of the country call the method; "" where that is its name.
@@ -85,6 +87,7 @@ func MergeMethods(all, more []*Method) []*Method {
 		}
 		for _, k := range m.Markets {
 			if old, ok := merged.Market(k.Country, k.Currency); ok {
+				k.Flow = old.Flow // the operator's, whatever its bounds are
 				*old = k
 			} else {
 				merged.Markets = append(merged.Markets, k)
@@ -143,7 +146,7 @@ func (m *Method) InSandbox() bool {
 // is not known.
 func NewMarket(country, currency string) (Market, bool) {
 	n, ok := CurrencyDecimals(currency)
-	return Market{Country: country, Currency: currency, Min: 100, Max: 2_000_000 * pow10(n), Step: 1}, ok
+	return Market{Country: country, Currency: currency, Min: 100, Max: 2_000_000 * pow10(n), Step: 1, Flow: FlowPush}, ok
 }
 
 func pow10(n int) int64 {

@@ -1,7 +1,11 @@
 package pawapay
 
 import (
+	_ "embed" // providers.csv is a part of the program
+	"encoding/csv"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"till"
@@ -21,53 +25,40 @@ type Route struct {
 	PayoutDecimals  int `toml:"payout_decimals"`
 }
 
-// defaultRoutes is pawaPay's list of providers as of 2026-10 (docs.pawapay.io,
-// v2/docs/providers). Test compares it with active-conf. The methods are those of our table
-// of methods. Providers that need more than a phone are left out: ORANGE_BFA needs a code
-// from the customer first, WAVE_CIV and WAVE_SEN redirect to a page.
-var defaultRoutes = []Route{
-	{"mtn_momo", "CG", "XAF", "MTN_MOMO_COG", 0, 0},
-	{"airtel_money", "CG", "XAF", "AIRTEL_COG", 0, 0},
-	{"mtn_momo", "CM", "XAF", "MTN_MOMO_CMR", 0, 0},
-	{"orange_money", "CM", "XAF", "ORANGE_CMR", 0, 0},
-	{"airtel_money", "GA", "XAF", "AIRTEL_GAB", 2, 2},
-	{"mpesa", "CD", "CDF", "VODACOM_MPESA_COD", 0, 0},
-	{"mpesa", "CD", "USD", "VODACOM_MPESA_COD", 2, 2},
-	{"airtel_money", "CD", "CDF", "AIRTEL_COD", 2, 2},
-	{"airtel_money", "CD", "USD", "AIRTEL_COD", 2, 2},
-	{"orange_money", "CD", "CDF", "ORANGE_COD", 2, 2},
-	{"orange_money", "CD", "USD", "ORANGE_COD", 2, 2},
-	{"mtn_momo", "BJ", "XOF", "MTN_MOMO_BEN", 0, 0},
-	{"moov_money", "BJ", "XOF", "MOOV_BEN", 0, 0},
-	{"moov_money", "BF", "XOF", "MOOV_BFA", 0, 0},
-	{"mtn_momo", "CI", "XOF", "MTN_MOMO_CIV", 0, 0},
-	{"orange_money", "CI", "XOF", "ORANGE_CIV", 0, 0},
-	{"free_money", "SN", "XOF", "FREE_SEN", 0, 0},
-	{"orange_money", "SN", "XOF", "ORANGE_SEN", 0, 0},
-	{"mpesa", "ET", "ETB", "MPESA_ETH", 2, 2},
-	{"mtn_momo", "GH", "GHS", "MTN_MOMO_GHA", 2, 2},
-	{"airtel_money", "GH", "GHS", "AIRTELTIGO_GHA", 2, 2},
-	{"vodafone_cash", "GH", "GHS", "VODAFONE_GHA", 2, 2},
-	{"mpesa", "KE", "KES", "MPESA_KEN", 0, 2},
-	{"mpesa", "LS", "LSL", "MPESA_LSO", 2, 2},
-	{"airtel_money", "MW", "MWK", "AIRTEL_MWI", 2, 2},
-	{"tnm_mpamba", "MW", "MWK", "TNM_MWI", 2, 2},
-	{"emola", "MZ", "MZN", "MOVITEL_MOZ", 0, 2},
-	{"mpesa", "MZ", "MZN", "VODACOM_MOZ", 2, 2},
-	{"airtel_money", "NG", "NGN", "AIRTEL_NGA", 0, 0},
-	{"mtn_momo", "NG", "NGN", "MTN_MOMO_NGA", 2, 2},
-	{"airtel_money", "RW", "RWF", "AIRTEL_RWA", 0, 0},
-	{"mtn_momo", "RW", "RWF", "MTN_MOMO_RWA", 0, 0},
-	{"orange_money", "SL", "SLE", "ORANGE_SLE", 2, 2},
-	{"airtel_money", "TZ", "TZS", "AIRTEL_TZA", 2, 2},
-	{"mpesa", "TZ", "TZS", "VODACOM_TZA", 0, 0},
-	{"tigo_pesa", "TZ", "TZS", "TIGO_TZA", 0, 0},
-	{"halopesa", "TZ", "TZS", "HALOTEL_TZA", 0, 0},
-	{"airtel_money", "UG", "UGX", "AIRTEL_OAPI_UGA", 0, 0},
-	{"mtn_momo", "UG", "UGX", "MTN_MOMO_UGA", 2, 2},
-	{"airtel_money", "ZM", "ZMW", "AIRTEL_OAPI_ZMB", 2, 2},
-	{"mtn_momo", "ZM", "ZMW", "MTN_MOMO_ZMB", 2, 2},
-	{"zamtel_money", "ZM", "ZMW", "ZAMTEL_ZMB", 2, 2},
+// providersCSV is pawaPay's list of providers as of 2026-10 (docs.pawapay.io,
+// v2/docs/providers), a row per provider and currency. Test compares it with active-conf. The
+// methods are those of our table of methods (methods.csv), which says the same of the flow: how
+// customers approve, push where empty. Providers that need more than a phone are left out:
+// ORANGE_BFA needs a code from the customer first, WAVE_CIV and WAVE_SEN redirect to a page.
+//
+//go:embed providers.csv
+var providersCSV string
+
+var defaultRoutes = readProviders(providersCSV)
+
+// providerColumns is the first line of the table.
+const providerColumns = "code,method,country,currency,payment_decimals,payout_decimals,flow"
+
+// readProviders reads the table, in its order. The table is a part of the program, so a mistake
+// in it is one of the program.
+func readProviders(table string) (out []Route) {
+	records, err := csv.NewReader(strings.NewReader(table)).ReadAll()
+	if err != nil || strings.Join(records[0], ",") != providerColumns {
+		panic(fmt.Sprintf("providers.csv: %v, or its first line is not %s", err, providerColumns))
+	}
+	for _, row := range records[1:] {
+		r := Route{Code: row[0], Method: row[1], Country: row[2], Currency: row[3]}
+		in, err := strconv.Atoi(row[4])
+		if err == nil {
+			r.PaymentDecimals = in
+			r.PayoutDecimals, err = strconv.Atoi(row[5])
+		}
+		if err = errors.Join(err, r.validate()); err != nil {
+			panic("providers.csv: " + r.Code + ": " + err.Error())
+		}
+		out = append(out, r)
+	}
+	return out
 }
 
 // Serves implements provider.Selective.

@@ -1,6 +1,9 @@
 package pawapay
 
 import (
+	"cmp"
+	"encoding/csv"
+	"strings"
 	"testing"
 
 	"till"
@@ -28,6 +31,34 @@ func TestEveryProviderCanBeRoutedTo(t *testing.T) {
 					t.Errorf("%s cannot express %d %s (%q) of a %s", r.Code, minor, r.Currency, text, kind.id)
 				}
 			}
+		}
+	}
+}
+
+// Our table of pawaPay's providers and the table of methods say the same of how customers
+// approve, and name no market twice.
+func TestTheTablesAgree(t *testing.T) {
+	t.Parallel()
+	rows, err := csv.NewReader(strings.NewReader(providersCSV)).ReadAll()
+	if err != nil || len(rows)-1 != len(defaultRoutes) || len(defaultRoutes) < 42 {
+		t.Fatalf("%d rows, %d routes (%v)", len(rows), len(defaultRoutes), err)
+	}
+	seen := map[routeKey]string{}
+	for i, row := range rows[1:] {
+		r := defaultRoutes[i]
+		key := routeKey{r.Method, r.Country, r.Currency}
+		if seen[key] != "" {
+			t.Errorf("%s and %s serve the same market", seen[key], r.Code)
+		}
+		seen[key] = r.Code
+		m, _ := till.MethodOf(r.Method)
+		k, ok := m.Market(r.Country, r.Currency)
+		if !ok {
+			t.Errorf("%s: methods.csv does not have %s in %s with %s", r.Code, r.Method, r.Country, r.Currency)
+			continue
+		}
+		if flow := cmp.Or(till.Flow(row[6]), till.FlowPush); flow != k.Flow {
+			t.Errorf("%s: the flow is %s, and %s in methods.csv", r.Code, flow, k.Flow)
 		}
 	}
 }

@@ -237,3 +237,51 @@ func sample(r *rand.Rand, re *syntax.Regexp) string {
 	}
 	panic("a pattern holds " + re.Op.String())
 }
+
+// What is predicted is what the carriers' data says: of each range of each country, the method
+// of its carrier, and none for a carrier whose customers have none of ours.
+func TestPredictionAgreesWithTheCarriers(t *testing.T) {
+	t.Parallel()
+	methods, err := readCarriers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	countries := map[string]bool{}
+	for c := range methods {
+		countries[c.country] = true
+	}
+	predicted, none := 0, 0
+	for code := range countries {
+		country, _ := till.CountryOf(code)
+		ranges, err := carrierRanges(code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		length := country.Lengths[len(country.Lengths)-1] - len(country.CallingCode)
+		for prefix, name := range ranges {
+			phone := country.CallingCode + (prefix + "1234567890")[:length]
+			if ok, _ := till.CheckPhone(country, phone); !ok {
+				continue // a range that is not in use
+			}
+			m, certain := country.PredictMethod(phone)
+			got, want := "", methods[carrier{code, name}]
+			if m != nil {
+				got = m.Code
+			}
+			if want == "" && certain {
+				continue // a range that an operator took over: TestOwnPrefixesAreCertain
+			}
+			if got != want {
+				t.Errorf("%s of %s (%s) is predicted as %q, want %q", phone, name, code, got, want)
+			}
+			if want == "" {
+				none++
+			} else {
+				predicted++
+			}
+		}
+	}
+	if predicted < 150 || none < 20 {
+		t.Errorf("%d ranges have a method, %d have none", predicted, none)
+	}
+}
