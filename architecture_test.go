@@ -130,7 +130,7 @@ var packageRules = []packageRule{
 	// The installation's secret: its file, its generations, and what is sealed by them.
 	{"secret", ". store store/admin books upkeep certificates people tokens webhook internal/loop internal/seal internal/system", ""},
 	// The connections to operators, as a configuration names them.
-	{"operators", ". provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store store/admin engine config tokens books secret internal/loop internal/seal", ""},
+	{"operators", ". provider provider/sandbox provider/mtnmomo provider/airtel provider/pawapay provider/mpesa store store/admin engine config tokens books secret internal/logs internal/loop internal/seal", ""},
 	{"sdk", "", ""},  // the packages of the SDKs
 	{"docs", "", ""}, // what the pages for developers are made of
 	{"reference", "docs", "github.com/BurntSushi/toml github.com/yuin/goldmark"}, // the pages for developers: TOML as the configuration, Markdown

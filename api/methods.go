@@ -77,6 +77,9 @@ type market struct {
 	Code     string     `json:"code"`
 	Name     string     `json:"name"`
 	Currency string     `json:"currency"`
+	Flow     string     `json:"flow"`
+	Dial     *string    `json:"dial"`
+	Status   string     `json:"status"`
 	Phone    *phoneRule `json:"phone,omitzero"`
 	Min      int64      `json:"min_amount,string"`
 	Max      int64      `json:"max_amount,string"`
@@ -99,14 +102,21 @@ func methodOf(m methodOffer) method {
 		int64(m.payments.Window / time.Second), supports{m.payments.Any(), m.payouts.Any(), slices.Contains(m.refunds, true)}}
 	for i := range m.Markets {
 		if m.serves(i) {
-			out.Countries = append(out.Countries, marketOf(m.Method, &m.Markets[i], supports{m.payments.Served[i], m.payouts.Served[i], m.refunds[i]}))
+			here := &m.payments.Markets[i] // where both are there, the bounds are those of payments
+			if !m.payments.Served[i] {
+				here = &m.payouts.Markets[i]
+			}
+			out.Countries = append(out.Countries, marketOf(m.Method, here, supports{m.payments.Served[i], m.payouts.Served[i], m.refunds[i]}))
 		}
 	}
 	return out
 }
 
-func marketOf(m *till.Method, k *till.Market, s supports) market {
-	out := market{k.Country, m.NameIn(k.Country), k.Currency, nil, k.Min, k.Max, k.Step, s}
+func marketOf(m *till.Method, k *engine.MarketOffer, s supports) market {
+	out := market{k.Country, m.NameIn(k.Country), k.Currency, string(k.Flow), nil, string(k.Status), nil, k.Min, k.Max, k.Step, s}
+	if k.Dial != "" {
+		out.Dial = &k.Dial
+	}
 	if country, ok := till.CountryOf(k.Country); ok {
 		out.Phone = &phoneRule{country.CallingCode, country.Lengths[len(country.Lengths)-1], m.PhoneExample(country)}
 	}

@@ -26,6 +26,8 @@ type Status struct {
 	Restores  []*admin.Restore
 	Instances []*admin.Instance // of the last hour
 
+	Markets []admin.ConnectionMarkets // when operators last said what our accounts may do
+
 	Made                    till.Time                                // when the installation was; zero: not yet
 	Backups                 map[admin.BackupKind]*admin.BackupResult // of SQLite
 	Shared                  bool                                     // PostgreSQL
@@ -92,7 +94,7 @@ func ReadStatus(ctx context.Context, s *store.Store) (*Status, error) {
 // StatusOf is ReadStatus within a snapshot.
 func StatusOf(ctx context.Context, tx *store.Tx) (*Status, error) {
 	s := &Status{At: tx.Now()}
-	for _, read := range []func(context.Context, *store.Tx) error{s.readOperators, s.readOpen, s.readCases, s.readWebhooks, s.readHolds, s.readBackups} {
+	for _, read := range []func(context.Context, *store.Tx) error{s.readOperators, s.readMarkets, s.readOpen, s.readCases, s.readWebhooks, s.readHolds, s.readBackups} {
 		if err := read(ctx, tx); err != nil {
 			return nil, err
 		}
@@ -115,6 +117,11 @@ func (s *Status) readOperators(ctx context.Context, tx *store.Tx) error {
 		p := s.Of(till.ModeOf(o.Connection))
 		p.Operators = append(p.Operators, o)
 	}
+	return err
+}
+
+func (s *Status) readMarkets(ctx context.Context, tx *store.Tx) (err error) {
+	s.Markets, err = admin.MarketReads(ctx, tx)
 	return err
 }
 

@@ -53,6 +53,7 @@ const (
 	TroubleVerify      TroubleName = "verify"      // the last verification found something
 	TroubleStrays      TroubleName = "strays"      // money names us and nobody has it
 	TroubleOperator    TroubleName = "operator"    // a connection is stopped, or refuses our credentials
+	TroubleMarkets     TroubleName = "markets"     // an operator has not said for a day what an account may do
 	TroubleOpen        TroubleName = "open"        // something waits for an operator's word for more than an hour
 	TroubleCases       TroubleName = "cases"
 	TroubleWebhooks    TroubleName = "webhooks" // endpoints fail or were disabled, or events wait in thousands
@@ -88,6 +89,7 @@ var judges = []struct {
 	{TroubleVerify, true, verifyTrouble},
 	{TroubleStrays, true, strayTrouble},
 	{TroubleOperator, false, operatorTrouble},
+	{TroubleMarkets, false, marketTrouble},
 	{TroubleOpen, false, openTrouble},
 	{TroubleCases, false, caseTrouble},
 	{TroubleWebhooks, false, webhookTrouble},
@@ -232,6 +234,21 @@ func operatorTrouble(s *Status) string {
 		}
 	}
 	return strings.Join(bad, ", ")
+}
+
+// marketTrouble finds operators that nobody could ask for a day, or whose answer cannot be. What
+// they said before holds meanwhile.
+func marketTrouble(s *Status) string {
+	var old []string
+	for i := range s.Markets {
+		if m := &s.Markets[i]; m.Old(s.At) {
+			old = append(old, m.Connection)
+		}
+	}
+	if len(old) == 0 {
+		return ""
+	}
+	return "for a day nobody could read what these accounts may do: " + strings.Join(old, ", ") + "; what their operators said before still holds; see 'till doctor'"
 }
 
 func openTrouble(s *Status) string {

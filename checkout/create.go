@@ -235,9 +235,13 @@ type Bounds struct {
 // Bounds returns what the client's methods take, in the order of the catalogue.
 func (s *Checkouts) Bounds(who Client) (out []Bounds) {
 	for _, m := range till.Methods() {
+		if !who.Enabled(m.Code) {
+			continue
+		}
+		offer := s.c.Collector.Offer(who.Client, m)
 		for i := range m.Markets {
-			k := &m.Markets[i]
-			if !who.Enabled(m.Code) || len(s.c.Collector.Routed(who.Client, m.Code, k.Country, k.Currency)) == 0 {
+			k := &offer.Markets[i].Market
+			if !offer.Served[i] {
 				continue
 			}
 			at := slices.IndexFunc(out, func(b Bounds) bool { return b.Currency == k.Currency })
@@ -257,11 +261,11 @@ func (s *Checkouts) markets(who Client, c *till.Checkout, anyAmount bool) (out [
 		if !who.Enabled(m.Code) || len(c.Methods) > 0 && !slices.Contains(c.Methods, m.Code) {
 			continue
 		}
+		offer := s.c.Collector.Offer(who.Client, m)
 		for i := range m.Markets {
-			k := &m.Markets[i]
+			k := &offer.Markets[i].Market
 			fits := c.Amount.Minor >= k.Min && c.Amount.Minor <= k.Max && c.Amount.Minor%k.Step == 0
-			if k.Currency == c.Amount.Currency && (c.Country == "" || c.Country == k.Country) && (fits || anyAmount) &&
-				len(s.c.Collector.Routed(who.Client, m.Code, k.Country, k.Currency)) > 0 {
+			if k.Currency == c.Amount.Currency && (c.Country == "" || c.Country == k.Country) && (fits || anyAmount) && offer.Served[i] {
 				out = append(out, Market{m, k})
 			}
 		}

@@ -105,6 +105,7 @@ var dashboards = []dashboard{
 			{"Begun late by", "s", "99 % of the steps were begun within this time after they were due. The objective is 5 s.", one(`histogram_quantile(0.99, sum by (operation, le) (rate(till_step_delay_seconds_bucket{connection="$connection"}[5m])))`, "{{operation}}"), line, 5, 6},
 			{"Due and not begun", "short", "Steps that wait now.", one(`max by (operation) (till_steps_due{connection="$connection"}) or vector(0)`, "{{operation}}"), line, 0, 6},
 			{"Oldest due step", "s", "For how long it has waited.", one(`max by (operation) (till_step_oldest_due_seconds{connection="$connection"})`, "{{operation}}"), line, 5, 6},
+			{"Markets read", "s", "How old is what the operator says that the account may do; a ticket after a day.", one(`max by (connection) (till_markets_age_seconds{connection="$connection"}) or vector(0)`, "age"), stat, 86400, 6},
 			{"Token ends", "dateTimeFromNow", "When the operator's access token ends; it is renewed before, if it is used.", one(`1000 * (max by (connection) (till_operator_token_expiry_timestamp_seconds{connection="$connection"}) > 0)`, "token"), stat, 0, 6},
 		}},
 	}},

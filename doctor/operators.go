@@ -46,6 +46,9 @@ func (d *doctor) examineOperators(ctx context.Context, s *Setup) error {
 			return err
 		}
 	}
+	if err := d.examineMarkets(ctx, db, ops); err != nil {
+		return err
+	}
 	if err := d.examineCases(ctx, db); err != nil {
 		return err
 	}

@@ -286,15 +286,27 @@ func (p *Processor[R]) replayOrReject(ctx context.Context, call *CreateCall[R], 
 	return p.replay(row, call.Hash)
 }
 
-// chooseConnection picks the connection of a new row: the first healthy one, in order. It
-// skips one that does not answer now, before a byte is sent to it. From time to time such a
+// chooseConnection picks the connection of a new row: the first healthy one, in order, whose
+// operator takes the amount. It skips one whose operator has closed the market, and one that
+// does not answer now, before a byte is sent to it. From time to time such a
 // connection gets a row as a probe, or its recovery would never be noticed. If name is "",
 // the other results are the answer: a rejection, or a replay.
 func (p *Processor[R]) chooseConnection(ctx context.Context, call *CreateCall[R], names []string) (name string, row R, replayed bool, err error) {
 	var none R
+	names, outside := p.fitting(call, names)
+	if outside != nil {
+		row, replayed, err = p.replayOrReject(ctx, call, outside)
+		return "", row, replayed, err
+	}
 	refusal := till.Errorf(till.CodeMethodUnavailable, "the method cannot be reached just now")
 	looked := false
 	for _, name := range names {
+		if p.closedHere(call, name) {
+			if refusal.RetryAfter == 0 {
+				refusal.Detail, refusal.RetryAfter = closedDetail, closedRetry
+			}
+			continue
+		}
 		if p.passing(name) {
 			return name, none, false, nil
 		}

@@ -28,6 +28,9 @@ type Config struct {
 	Connections map[string]provider.Provider
 	// Routes says which of them a new payment or payout may take.
 	Routes Routes
+	// Markets returns what the operator of a connection says that its account may do, nil if it
+	// has said nothing; nil: none does. It reads memory only.
+	Markets func(connection string) provider.Markets
 	// Limits are what the configuration says about single connections.
 	Limits map[string]Limits
 	// CallbackBase is the address where operators reach us, "" if they cannot. The

@@ -37,6 +37,8 @@ func (w *Worker) Routed(client *till.Client, method, country, currency string) (
 type Offer struct {
 	// Served says for each of the method's markets whether there is a route.
 	Served []bool
+	// Markets are the method's markets as operators have them: with our bounds or tighter ones.
+	Markets []MarketOffer
 	// Status is the method's health, the same on all instances. Window is how long a
 	// customer has to approve. A method is as healthy as its best market, and a market as
 	// its best connection.
@@ -45,18 +47,35 @@ type Offer struct {
 	Since  till.Time // since when its best connection does not pass; zero: it does
 }
 
+// MarketOffer is a market as it is available to a client.
+type MarketOffer struct {
+	till.Market
+	Status Status // Closed, too, if every operator says so
+	Dial   string // what brings the prompt, "" if that is not known
+}
+
 // Any reports whether there is any route.
 func (o *Offer) Any() bool { return slices.Contains(o.Served, true) }
 
 // Offer returns a method as it is available to a client.
 func (w *Worker) Offer(client *till.Client, m *till.Method) Offer {
-	o := Offer{Served: make([]bool, len(m.Markets)), Status: Closed}
-	for i, k := range m.Markets {
+	o := Offer{Served: make([]bool, len(m.Markets)), Markets: make([]MarketOffer, len(m.Markets)), Status: Closed}
+	for i := range m.Markets {
+		k := &o.Markets[i]
+		k.Market, k.Status = m.Markets[i], Closed
 		for _, name := range w.Routed(client, m.Code, k.Country, k.Currency) {
+			here := w.standing(name, m.Code, &m.Markets[i])
 			s := w.Status(name)
-			if o.Window == 0 || s == Operational && o.Status != Operational || s == Degraded && o.Status == Closed {
+			switch {
+			case here.Closed:
+				s = Closed
+			case here.Delayed && s == Operational:
+				s = Degraded
+			}
+			if o.Window == 0 || better(s, o.Status) {
 				o.Status, o.Window, o.Since = s, w.c.Connections[name].Traits().ApprovalWindow, w.troubleSince(name)
 			}
+			k.add(&here, s, !o.Served[i])
 			o.Served[i] = true
 		}
 	}
@@ -64,4 +83,21 @@ func (w *Worker) Offer(client *till.Client, m *till.Method) Offer {
 		o.Window = 0
 	}
 	return o
+}
+
+// add adds a connection to a market: the bounds are those of any of them.
+func (k *MarketOffer) add(here *standing, s Status, first bool) {
+	if first {
+		k.Min, k.Max, k.Step = here.Min, here.Max, here.Step
+	} else {
+		k.Min, k.Max, k.Step = min(k.Min, here.Min), max(k.Max, here.Max), min(k.Step, here.Step)
+	}
+	if first || better(s, k.Status) {
+		k.Status, k.Dial = s, here.Dial
+	}
+}
+
+// better reports whether a status is better than another.
+func better(a, b Status) bool {
+	return a == Operational && b != Operational || a == Degraded && b == Closed
 }

@@ -139,6 +139,7 @@ var Table = []Metric{
 	{"webhook_endpoints", Gauge, "mode state", byMode + "; state: ok, failing, disabled", "Endpoints.", true},
 	{"webhook_pending", Gauge, "mode state", byMode + "; state: ok, failing", "Endpoints that events wait for.", true},
 	{"webhook_oldest_pending_seconds", Gauge, "mode state", byMode + "; state: ok, failing", "Age of the oldest event that waits, of living endpoints apart from failing ones.", true},
+	{"markets_age_seconds", Gauge, "connection", byConnection, "Age of what the operator last said that the account may do, of those that say it.", true},
 	{"payouts_held", Gauge, "", "", "1 if no new payouts are taken.", true},
 	{"restored_timestamp_seconds", Gauge, "", "", "When an old database was put back that is not released yet; 0 if there is none.", true},
 	{"instances", Gauge, "version", "version: of the instances that were seen within a minute", "Instances that run.", true},

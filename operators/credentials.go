@@ -294,6 +294,25 @@ func (r *renewed) ReadClaim(body []byte) (provider.Claim, bool) {
 	return provider.Claim{}, false
 }
 
+// renewable returns r, whatever it was wrapped in.
+func (r *renewed) renewable() *renewed { return r }
+
+// askMarkets asks the operator what the account may do, once it is known to be the right one.
+func (r *renewed) askMarkets(ctx context.Context) ([]provider.MarketInfo, error) {
+	a := r.current.Load()
+	reader, ok := a.Provider.(provider.MarketReader)
+	if !ok {
+		return nil, errors.New("the operator does not say what an account may do")
+	}
+	err := a.company.confirm(ctx)
+	var all []provider.MarketInfo
+	if err == nil {
+		all, err = reader.Markets(ctx)
+	}
+	r.note(err)
+	return all, err
+}
+
 // asProvider returns it with what its provider has beyond Provider, where the engine asks
 // whether it has it.
 func (r *renewed) asProvider() provider.Provider {

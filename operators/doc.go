@@ -10,6 +10,8 @@
 //     proves nothing.
 //   - Credentials that an operator refuses are read again, and new ones are tried before
 //     they replace those that work.
+//   - What operators say of our accounts (Markets) is read by one instance and followed by all.
+//     An answer that cannot be read, or cannot be, changes nothing.
 //
 // Start reading at operators.go.
 package operators

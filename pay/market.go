@@ -46,9 +46,9 @@ func (v *visit) markets() (out []*market) {
 		}
 		offer := v.p.c.Offer(v.who.Client, m)
 		for i := range m.Markets {
-			k := &m.Markets[i]
+			k := &offer.Markets[i].Market
 			country, ok := till.CountryOf(k.Country)
-			one := &market{Key: m.Code + "." + k.Country, Name: m.NameIn(k.Country), Shut: offer.Status == engine.Closed, method: m, country: country, limits: k}
+			one := &market{Key: m.Code + "." + k.Country, Name: m.NameIn(k.Country), Shut: offer.Markets[i].Status == engine.Closed, method: m, country: country, limits: k}
 			if ok && offer.Served[i] && k.Currency == c.Amount.Currency && (c.Country == "" || c.Country == k.Country) && v.takes(one) {
 				out = append(out, one)
 			}

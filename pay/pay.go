@@ -38,6 +38,9 @@ type Config struct {
 	Limits    *checkout.Limits
 	Accounts  *account.Accounts
 	Offer     func(*till.Client, *till.Method) engine.Offer
+	// Told returns what the operator of a payment's connection says: the name that the payer's
+	// phone shows, and what to dial if no prompt comes; "" for what is not known. nil: nothing is.
+	Told      func(connection, method, country, currency string) (shown, dial string)
 	TestQuota int64 // bytes that each test client may store; 0 means no limit
 	Ring      *seal.Ring
 	URL       string // where browsers open pages, without a path

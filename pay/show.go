@@ -41,6 +41,8 @@ type page struct {
 	Number string // masked, but for the one that was just typed
 	Method string
 	Time   string
+	Shown  string // what the phone shows instead of the merchant's name
+	Dial   string // what brings the prompt
 	Facts  []fact
 	Shop   *shop
 	Good   bool
@@ -233,6 +235,9 @@ func (v *visit) aboutAsk(g *page, face checkout.Face) {
 	g.Number, g.Method = look.Mask(v.ask.Phone), methodName(v.ask.Method, v.ask.Country)
 	if p := v.own.Payment; p != nil && face == checkout.FacePrompt {
 		g.Time = v.clock.Minute(p.ExpiresAt)
+		if v.p.c.Told != nil {
+			g.Shown, g.Dial = v.p.c.Told(p.Connection, p.Method, p.Country, p.Amount.Currency)
+		}
 	}
 }
 

@@ -180,6 +180,9 @@ func (d *Disburser) admitRefund(call *createCall, o *originals, now till.Time) e
 	if err == nil {
 		err = d.Reachable(name)
 	}
+	if err == nil {
+		err = d.Opens(name, p.Method, p.Country, p.Amount.Currency, road == till.RoadRefund)
+	}
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ type Opened struct {
 	PageURL    string   // where browsers open pages to pay on; "": there are none
 	PageHosts  []string // the names of this service
 	AcceptOnly bool     // it leaves the work to others
+	Markets    func(connection string) provider.Markets
 
 	Engine   engine.Config
 	API      api.Config
@@ -112,7 +113,7 @@ func Join(o *Opened) (j *Joined, err error) {
 func (j *Joined) joinEngines(o *Opened) {
 	c := o.Engine
 	c.Store, c.Secret, c.Ring, c.Limits, c.CallbackBase = o.Store, o.Ring.Root(), o.Ring, o.Operators.Limits(), o.BaseURL+"/callbacks"
-	c.AcceptOnly, c.Slots, c.Meter, c.Tracer, c.Log = o.AcceptOnly, o.Operators.File.Calls, o.Meter, o.Tracer, o.Log
+	c.AcceptOnly, c.Slots, c.Markets, c.Meter, c.Tracer, c.Log = o.AcceptOnly, o.Operators.File.Calls, o.Markets, o.Meter, o.Tracer, o.Log
 	c.Connections, c.Routes = o.connections(), o.Operators.Routes(till.SubjectPayment)
 	j.collector = collect.New(c)
 	c.Refunds = o.Operators.Refunds(o.connections(), o.payoutConnections())

@@ -12,7 +12,7 @@ import (
 )
 
 // openOperators opens the configured connections.
-func (s *Server) openOperators(context.Context) error {
+func (s *Server) openOperators(ctx context.Context) error {
 	k, err := tokens.New(s.store, s.ring, s.log)
 	if err != nil {
 		return err
@@ -22,6 +22,10 @@ func (s *Server) openOperators(context.Context) error {
 		return err
 	}
 	s.credentials = s.operators.Renew(s.store, s.c.Adapters, deps, s.log)
+	s.markets = operators.NewMarkets(s.store, s.operators.Payments, s.operators.Payouts, s.log)
+	if err := s.markets.Load(ctx); err != nil {
+		s.log.Warn("operators' markets not read", "error", err) // they are read again soon
+	}
 	if s.c.Operators != nil {
 		for _, c := range s.c.Operators.Connections {
 			s.meter.Gauge("operator_token_expiry_timestamp_seconds", func() float64 {

@@ -47,7 +47,7 @@ func (s *Server) buildPay() (err error) {
 	}
 	s.payStop = make(chan struct{})
 	s.pay, err = pay.New(pay.Config{
-		Store: s.store, Checkouts: s.checkouts, Limits: s.limits, Accounts: s.accounts, Offer: s.collector.Offer, TestQuota: s.c.TestQuota,
+		Store: s.store, Checkouts: s.checkouts, Limits: s.limits, Accounts: s.accounts, Offer: s.collector.Offer, Told: s.collector.Told, TestQuota: s.c.TestQuota,
 		Ring: s.ring, URL: s.payBase(), TrustedProxies: s.operators.File.TrustedProxies, Stopping: s.payStop, Log: s.log,
 	})
 	return err

@@ -54,6 +54,7 @@ type Server struct {
 	reloadNow    atomic.Bool
 	pulses       *loop.Waker // what this instance holds has changed
 	credentials  *operators.Credentials
+	markets      *operators.Markets
 
 	store     *store.Store
 	secret    []byte // the root of ring
@@ -233,7 +234,7 @@ func (s *Server) build(context.Context) (err error) {
 func (s *Server) opened() *Opened {
 	return &Opened{
 		Store: s.store, Ring: s.ring, Operators: s.operators, Sandbox: s.sandbox, Operator: s.c.Operator, BaseURL: s.baseURL, PageURL: s.payBase(), PageHosts: s.payHosts(),
-		AcceptOnly: !s.c.Role.works(), Meter: s.meter, Tracer: s.tracer, Log: s.log,
+		AcceptOnly: !s.c.Role.works(), Markets: s.markets.Of, Meter: s.meter, Tracer: s.tracer, Log: s.log,
 	}
 }
 
@@ -311,6 +312,9 @@ func (s *Server) workers() map[string]func(context.Context) {
 	}
 	if s.people != nil {
 		w["people"] = s.people.Run
+	}
+	if s.markets.Any() {
+		w["markets"] = s.markets.Run
 	}
 	if s.credentials.Any() {
 		w["credentials"] = s.credentials.Run

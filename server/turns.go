@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"till/books"
+	"till/operators"
 	"till/store/admin"
 	"till/upkeep"
 )
@@ -18,8 +19,12 @@ const (
 	verifyAfter = 10 * time.Minute // after a start, which has other work
 )
 
-// verifyTurn is the name of the turn that verifies the books.
-const verifyTurn = "verify"
+// verifyTurn is the name of the turn that verifies the books, marketsTurn of that which asks
+// operators what our accounts may do.
+const (
+	verifyTurn  = "verify"
+	marketsTurn = "markets"
+)
 
 // takeTurns does the work that one instance at a time does, and shows what it found,
 // whichever instance did it.
@@ -30,6 +35,9 @@ func (s *Server) takeTurns(ctx context.Context) {
 	ts.All = append(ts.All, (&levelWatch{store: s.store, level: admin.Level}).turn())
 	if s.c.Role.works() {
 		ts.All = append(ts.All, upkeep.NewRetentionTurn(s.store))
+		if s.markets.Any() {
+			ts.All = append(ts.All, upkeep.Turn{Name: marketsTurn, Every: operators.MarketsEvery, Lease: operators.MarketsLease, Run: s.markets.Read})
+		}
 		ts.All = append(ts.All, upkeep.Turn{Name: verifyTurn, Every: verifyEvery, Lease: verifyLease, NotBefore: time.Now().Add(verifyAfter), Run: s.verify})
 	}
 	ts.Run(ctx)

@@ -40,6 +40,7 @@ var global = map[string]string{
 	"instances":           "the instances that run: a few rows",
 	"certificates":        "a few rows per name of the service: a reference table",
 	"backup_results":      "the last backup and the last drill: two rows",
+	"connection_markets":  "what operators say of our accounts: a row per connection",
 	"statement_results":   "what the comparisons of operators' statements have left: some rows a day",
 	"guesses":             "counts by the hash of a login or an address",
 	"used_once":           "what counts once, by its hash",

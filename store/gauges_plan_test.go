@@ -19,13 +19,13 @@ import (
 // gaugeStatements are what upkeep.ReadGauges reads beside the statements "gauges.…".
 var gaugeStatements = []string{
 	"cases.countOpenKinds", "operator_cases.selectOpen", "holds.select", "restores.selectOpenRestores", "instances.select", "instances.selectStates", "backups.selectResult", "turns.select",
-	"verifications.selectLast", "verifications.selectLastWith",
+	"verifications.selectLast", "verifications.selectLastWith", "markets.selectReads",
 }
 
 // shortTables stay short, or hold only what is open: a gauge may read them from end to end.
 // Everything else grows with the years.
 var shortTables = []string{
-	"steps", "wallets", "client_heads", "webhook_endpoints", "tallies", "statement_results", "instances", "turns", "restores", "payout_holds", "operator_cases", "backup_results", "verifications", "clients",
+	"steps", "wallets", "client_heads", "webhook_endpoints", "tallies", "statement_results", "instances", "turns", "restores", "payout_holds", "operator_cases", "backup_results", "verifications", "clients", "connection_markets",
 }
 
 // openIndexes hold only what is open, or was ever set aside.

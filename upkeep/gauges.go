@@ -75,6 +75,7 @@ func ReadGauges(ctx context.Context, tx *store.Tx) ([]Gauge, error) {
 		}
 	}
 	g.strays()
+	g.markets()
 	g.holds()
 	g.instances()
 	g.backups()
@@ -239,6 +240,18 @@ func (g *gaugeReader) endpoints() error {
 		}
 	}
 	return err
+}
+
+// markets reads how old is what operators say of our accounts; of one that never said anything,
+// for how long nobody could read it.
+func (g *gaugeReader) markets() {
+	for _, m := range g.status.Markets {
+		since := m.ReadAt
+		if since.IsZero() {
+			since = m.FailingSince
+		}
+		g.add("markets_age_seconds", g.age(since), m.Connection)
+	}
 }
 
 func (g *gaugeReader) holds() {

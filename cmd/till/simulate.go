@@ -89,6 +89,7 @@ func simulateOf(all []simulation) *cobra.Command {
 	var listen, book, callbackURL string
 	var f simulator.Faults
 	var asJSON bool
+	var markets []string
 	names := make([]string, len(all))
 	for i, s := range all {
 		names[i] = s.name
@@ -117,7 +118,7 @@ Operators: ` + strings.Join(names, ", "),
 				return err
 			}
 			url := st.url
-			if err := st.begin(f, book, callbackURL); err != nil {
+			if err := errors.Join(st.begin(f, book, callbackURL), st.setMarkets(markets)); err != nil {
 				return errors.Join(err, st.end())
 			}
 			if asJSON {
@@ -143,6 +144,7 @@ Operators: ` + strings.Join(names, ", "),
 	fl.Float64Var(&f.LateSuccess, "late-success", 0, "probability that a payment fails or expires and succeeds a little later (default 0)")
 	fl.Float64Var(&f.Slow, "slow", 0, "probability that an answer takes as long as --slow-by (default 0)")
 	fl.DurationVar(&f.SlowBy, "slow-by", 3*time.Second, "how long a slow answer takes")
+	fl.StringArrayVar(&markets, "market", nil, "what the account may do, of an operator that says so: \"PROVIDER OPERATION STATUS\" or \"PROVIDER OPERATION MIN-MAX\"; repeatable (default everything)")
 	fl.BoolVar(&f.Tokens, "fault-tokens", false, "also apply the faults to calls for tokens")
 	fl.Uint64Var(&f.Seed, "seed", 0, "makes the faults the same in each run (default 0, other faults in each run)")
 	fl.BoolVar(&asJSON, "json", false, "print one line of JSON when ready")
@@ -236,6 +238,19 @@ func (st *simulatorServer) begin(f simulator.Faults, book, callbackURL string) e
 	}
 	st.side.Store(&h)
 	return nil
+}
+
+// setMarkets says what the account may do.
+func (st *simulatorServer) setMarkets(texts []string) error {
+	side := st.side.Load()
+	if len(texts) == 0 || side == nil {
+		return nil
+	}
+	setter, ok := (*side).(interface{ SetMarkets(texts []string) error })
+	if !ok {
+		return fmt.Errorf("--market: %s does not say what an account may do", st.simulation.name)
+	}
+	return setter.SetMarkets(texts)
 }
 
 // wait serves until ctx ends.

@@ -150,7 +150,7 @@ func (v *visit) counterMarkets(who *account.Session) (out []*counterMarket) {
 		}
 		offer := v.Console.Collector.Offer(v.Client, m)
 		for i := range m.Markets {
-			k := &m.Markets[i]
+			k := &offer.Markets[i].Market
 			c, ok := till.CountryOf(k.Country)
 			if !ok || !offer.Served[i] || v.Profile.Country != "" && k.Country != v.Profile.Country {
 				continue

@@ -25,8 +25,9 @@ type activeConf struct {
 	Countries []struct {
 		Country   wire.Text `json:"country"`
 		Providers []struct {
-			Provider   wire.Text `json:"provider"`
-			Currencies []struct {
+			Provider                wire.Text `json:"provider"`
+			NameDisplayedToCustomer wire.Text `json:"nameDisplayedToCustomer"`
+			Currencies              []struct {
 				Currency       wire.Text       `json:"currency"`
 				OperationTypes json.RawMessage `json:"operationTypes"` // a map or a list: both occur
 			} `json:"currencies"`
@@ -36,28 +37,43 @@ type activeConf struct {
 
 // operation is one operation of a provider.
 type operation struct {
-	OperationType wire.Text `json:"operationType"`
-	Decimals      wire.Text `json:"decimalsInAmount"`
+	OperationType wire.Text       `json:"operationType"`
+	Status        wire.Text       `json:"status"`
+	AuthType      wire.Text       `json:"authType"`
+	Decimals      wire.Text       `json:"decimalsInAmount"`
+	Min           wire.Text       `json:"minAmount"`
+	Max           wire.Text       `json:"maxAmount"`
+	OldMin        wire.Text       `json:"minTransactionLimit"` // the bounds in one of pawaPay's samples
+	OldMax        wire.Text       `json:"maxTransactionLimit"`
+	Instructions  json.RawMessage `json:"pinPromptInstructions"`
 }
 
 // operations reads operationTypes in either form.
 func operations(raw json.RawMessage) map[string]operation {
+	out, _ := readOperations(raw)
+	return out
+}
+
+// readOperations is operations, with what is wrong.
+func readOperations(raw json.RawMessage) (map[string]operation, error) {
 	out := map[string]operation{}
 	if err := json.Unmarshal(raw, &out); err == nil {
-		return out
+		return out, nil
 	}
 	var list []operation
-	json.Unmarshal(raw, &list)
+	if json.Unmarshal(raw, &list) != nil {
+		return nil, errors.New("operations that cannot be read")
+	}
 	out = map[string]operation{}
 	for _, op := range list {
 		out[string(op.OperationType)] = op
 	}
-	return out
+	return out, nil
 }
 
 // readConf reads what the account may do.
 func (s *service) readConf(ctx context.Context) (*activeConf, error) {
-	reply, err := s.call(ctx, http.MethodGet, "/v2/active-conf", nil)
+	reply, err := s.callUpTo(ctx, maxConf, http.MethodGet, "/v2/active-conf", nil)
 	if later := wire.RateLimitedTest("pawaPay", err); later != nil {
 		return nil, later
 	}
@@ -67,9 +83,17 @@ func (s *service) readConf(ctx context.Context) (*activeConf, error) {
 	if err := explainStatus(reply.Status); err != nil {
 		return nil, err
 	}
-	var conf activeConf
-	if err := wire.Decode(reply.Body, &conf); err != nil {
+	conf, err := decodeConf(reply.Body)
+	if err != nil {
 		return nil, fmt.Errorf("the server at %s does not answer like pawaPay: %w. Check base_url", s.base, err)
+	}
+	return conf, nil
+}
+
+func decodeConf(body []byte) (*activeConf, error) {
+	var conf activeConf
+	if err := wire.Decode(body, &conf); err != nil {
+		return nil, err
 	}
 	return &conf, nil
 }

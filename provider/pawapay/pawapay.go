@@ -77,6 +77,7 @@ type service struct {
 var (
 	_ provider.CallbackReader = (*service)(nil)
 	_ provider.CompanyReader  = (*service)(nil)
+	_ provider.MarketReader   = (*service)(nil)
 	_ provider.Tester         = (*service)(nil)
 	_ provider.Refunder       = (*service)(nil)
 	_ provider.RefundTester   = (*service)(nil)
@@ -181,6 +182,11 @@ func (s *service) Check(ctx context.Context, q provider.Query) (provider.Result,
 
 // call makes one call. Only an initiation has a body, and only it is signed.
 func (o *Operator) call(ctx context.Context, method, path string, body []byte) (*wire.Reply, error) {
+	return o.callUpTo(ctx, wire.MaxAnswer, method, path, body)
+}
+
+// callUpTo is call for an answer that may have so many bytes.
+func (o *Operator) callUpTo(ctx context.Context, most int, method, path string, body []byte) (*wire.Reply, error) {
 	h := http.Header{
 		"Authorization": {"Bearer " + o.c.APIToken},
 		"Accept":        {"application/json"},
@@ -193,7 +199,7 @@ func (o *Operator) call(ctx context.Context, method, path string, body []byte) (
 			}
 		}
 	}
-	reply, err := o.client.Do(ctx, method, o.base+path, h, body)
+	reply, err := o.client.DoUpTo(ctx, most, method, o.base+path, h, body)
 	if err == nil {
 		err = wire.TooMany(reply)
 	}

@@ -69,6 +69,7 @@ type Simulator struct {
 	signer    *ecdsa.PrivateKey
 	client    crypto.PublicKey // nil: initiations need not be signed
 	refunds   simRefunds
+	markets   simMarkets
 }
 
 // NewSimulator starts a simulated pawaPay. Close it.
@@ -341,10 +342,15 @@ func (s *Simulator) rejects(q *simRequest, p *simParty, k *serviceKind) *simReas
 	}
 	_, part, _ := strings.Cut(*q.Amount, ".")
 	whole, _ := wire.ParseMinor(*q.Amount, len(part))
+	market := s.market(p.AccountDetails.Provider, k)
 	switch phone := p.AccountDetails.PhoneNumber; {
 	case len(part) > defaultRoutes[i].decimals(k):
 		return &simReason{"INVALID_AMOUNT", "The amount has more decimals than the provider supports."}
-	case whole <= 0 || len(*q.Amount) > 12:
+	case market.Status == simLacking:
+		return &simReason{"INVALID_PROVIDER", "The provider is not active for the account."}
+	case market.Status == simClosed, market.Status == simDelayed && k == &deposits:
+		return &simReason{"PROVIDER_TEMPORARILY_UNAVAILABLE", "The provider does not take requests now."}
+	case whole <= 0 || len(*q.Amount) > 12 || market.outside(*q.Amount):
 		return &simReason{"AMOUNT_OUT_OF_BOUNDS", "The amount is outside of the limits of the provider."}
 	case !simPhone.MatchString(phone) || country != nil && !strings.HasPrefix(phone, country.CallingCode):
 		return &simReason{"INVALID_PHONE_NUMBER", "The phone number is not valid for the provider."}
@@ -368,7 +374,7 @@ var (
 const simStuck = "129" // accepted, and then nothing
 
 // planOf returns what becomes of a request about a number.
-func (s *Simulator) planOf(phone string, k *serviceKind) simulator.Plan {
+func (s *Simulator) planOf(phone string, delayed bool, k *serviceKind) simulator.Plan {
 	endings := simPayouts
 	if k == &deposits {
 		endings = simDeposits
@@ -376,7 +382,7 @@ func (s *Simulator) planOf(phone string, k *serviceKind) simulator.Plan {
 	plan := simulator.Plan{After: s.c.Decide, State: simulator.Success}
 	last := phone[len(phone)-3:]
 	switch code, fails := endings[last]; {
-	case last == simStuck, s.c.Delayed && k != &deposits:
+	case last == simStuck, delayed:
 		plan = simulator.Plan{State: simulator.Open}
 	case fails:
 		plan.State, plan.Code = simulator.Failed, code
@@ -387,7 +393,7 @@ func (s *Simulator) planOf(phone string, k *serviceKind) simulator.Plan {
 // entry writes a request down, with what will become of it.
 func (s *Simulator) entry(q *simRequest, p *simParty, id string, k *serviceKind) simulator.Entry {
 	phone := p.AccountDetails.PhoneNumber
-	plan := s.planOf(phone, k)
+	plan := s.planOf(phone, s.delayed(p.AccountDetails.Provider, k), k)
 	data := simData{Provider: p.AccountDetails.Provider, Reference: q.ClientReferenceID, Metadata: q.Metadata}
 	if q.CustomerMessage != nil {
 		data.Message = *q.CustomerMessage

@@ -99,12 +99,18 @@ func (s *Simulator) refundEntry(q *simRefund) (e simulator.Entry, reason *simRea
 	if state, _ := deposit.StateAt(s.book.Now()); state != simulator.Success {
 		return e, &simReason{"INVALID_STATE", "The deposit is not completed."}
 	}
+	var of simData
+	json.Unmarshal([]byte(deposit.Data), &of)
 	left, open := s.leftOf(&deposit)
 	amount := left
 	if q.Amount != nil {
 		amount = simUnits(*q.Amount)
 	}
-	switch {
+	switch market := s.market(of.Provider, &refunds); {
+	case market.Status == simLacking:
+		return e, &simReason{"INVALID_PROVIDER", "The provider is not active for the account."}
+	case market.Status == simClosed:
+		return e, &simReason{"PROVIDER_TEMPORARILY_UNAVAILABLE", "The provider does not take requests now."}
 	case open:
 		return e, &simReason{"REFUND_IN_PROGRESS", "Another refund of the deposit is in progress."}
 	case left == 0:
@@ -116,10 +122,8 @@ func (s *Simulator) refundEntry(q *simRefund) (e simulator.Entry, reason *simRea
 	case amount > left:
 		return e, &simReason{"AMOUNT_TOO_LARGE", "The amount is larger than what is left of the deposit."}
 	}
-	var of simData
-	json.Unmarshal([]byte(deposit.Data), &of)
 	text, _ := json.Marshal(simData{Deposit: deposit.Reference, Provider: of.Provider, Reference: q.ClientReferenceID, Metadata: q.Metadata})
-	plan := s.planOf(deposit.Phone, &refunds)
+	plan := s.planOf(deposit.Phone, s.delayed(of.Provider, &refunds), &refunds)
 	if s.c.OutOfFunds {
 		plan = simulator.Plan{After: s.c.Decide, State: simulator.Failed, Code: "PAWAPAY_WALLET_OUT_OF_FUNDS"}
 	}
@@ -163,10 +167,12 @@ func (s *Simulator) failEnqueued(w http.ResponseWriter, r *http.Request, k *serv
 	id := r.PathValue("id")
 	answer := map[string]any{k.id: id, "status": "ACCEPTED"}
 	e, found := s.book.Find(simKind(k), id)
+	var data simData
+	json.Unmarshal([]byte(e.Data), &data)
 	switch state, _ := s.stateOf(&e); {
 	case !found:
 		answer["status"], answer["failureReason"] = "REJECTED", simReason{"NOT_FOUND", "There is none of that id."}
-	case state != simulator.Open || !s.c.Delayed:
+	case state != simulator.Open || !s.delayed(data.Provider, k):
 		answer["status"], answer["failureReason"] = "REJECTED", simReason{"INVALID_STATE", "It is not enqueued."}
 	default:
 		if _, _, err := s.book.Add(simulator.Entry{Kind: failedByHand, Reference: id}); err != nil {

@@ -66,7 +66,7 @@ func (s *Simulator) record(e *simulator.Entry, k *serviceKind) *simRecord {
 	default:
 		if e.At.Equal(s.book.Now()) {
 			r.Status = "ACCEPTED"
-		} else if s.c.Delayed && k != &deposits {
+		} else if s.delayed(data.Provider, k) {
 			r.Status = "ENQUEUED"
 		}
 	}
@@ -212,14 +212,27 @@ func (s *Simulator) publicKeys(w http.ResponseWriter, _ *http.Request) {
 func (s *Simulator) activeConf(w http.ResponseWriter, _ *http.Request) {
 	places := map[int]string{0: "NONE", 2: "TWO_PLACES"}
 	countries := map[string][]any{}
-	for _, r := range defaultRoutes {
-		op := func(decimals int) map[string]any {
-			return map[string]any{"authType": "PROVIDER_AUTH", "pinPrompt": "AUTOMATIC", "minAmount": "1", "maxAmount": "2000000",
-				"decimalsInAmount": places[decimals], "status": "OPERATIONAL"}
+	for i := range defaultRoutes {
+		r := &defaultRoutes[i]
+		ops := map[string]any{}
+		for _, k := range []*serviceKind{&deposits, &payouts, &refunds} {
+			m := s.market(r.Code, k)
+			if m.Status == simLacking {
+				continue
+			}
+			op := map[string]any{"minAmount": m.Min, "maxAmount": m.Max, "decimalsInAmount": places[r.decimals(k)], "status": m.Status}
+			if k == &deposits {
+				op["authType"], op["pinPrompt"], op["pinPromptRevivable"] = "PROVIDER_AUTH", "AUTOMATIC", true
+				op["pinPromptInstructions"] = simInstructions
+			}
+			ops[k.operation] = op
+		}
+		if len(ops) == 0 {
+			continue
 		}
 		code := simCountry(r.Code)
-		countries[code] = append(countries[code], map[string]any{"provider": r.Code, "currencies": []any{map[string]any{
-			"currency": r.Currency, "operationTypes": map[string]any{"DEPOSIT": op(r.PaymentDecimals), "PAYOUT": op(r.PayoutDecimals), "REFUND": op(r.PayoutDecimals)}}}})
+		countries[code] = append(countries[code], map[string]any{"provider": r.Code, "nameDisplayedToCustomer": simShown, "currencies": []any{map[string]any{
+			"currency": r.Currency, "operationTypes": ops}}})
 	}
 	var list []any
 	for code, providers := range countries {
@@ -231,10 +244,14 @@ func (s *Simulator) activeConf(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Simulator) availability(w http.ResponseWriter, _ *http.Request) {
 	var list []any
-	for _, r := range defaultRoutes {
-		up := func(op string) any { return map[string]string{"operationType": op, "status": "OPERATIONAL"} }
-		list = append(list, map[string]any{"country": simCountry(r.Code), "providers": []any{map[string]any{
-			"provider": r.Code, "operationTypes": []any{up("DEPOSIT"), up("PAYOUT"), up("REFUND")}}}})
+	for i := range defaultRoutes {
+		r, ops := &defaultRoutes[i], []any{}
+		for _, k := range []*serviceKind{&deposits, &payouts, &refunds} {
+			if m := s.market(r.Code, k); m.Status != simLacking {
+				ops = append(ops, map[string]string{"operationType": k.operation, "status": m.Status})
+			}
+		}
+		list = append(list, map[string]any{"country": simCountry(r.Code), "providers": []any{map[string]any{"provider": r.Code, "operationTypes": ops}}})
 	}
 	simJSON(w, http.StatusOK, list)
 }

@@ -92,6 +92,11 @@ type Reply struct {
 // is unknown, unless it is provider.ErrNotSent: then no byte was sent. An error
 // never contains the URL, which may contain a secret.
 func (c *Client) Do(ctx context.Context, method, address string, header http.Header, body []byte) (*Reply, error) {
+	return c.DoUpTo(ctx, MaxAnswer, method, address, header, body)
+}
+
+// DoUpTo is Do for an answer that may have so many bytes.
+func (c *Client) DoUpTo(ctx context.Context, most int, method, address string, header http.Header, body []byte) (*Reply, error) {
 	// Before GotConn nothing can have been written. After it, something may have been sent.
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
@@ -122,12 +127,12 @@ func (c *Client) Do(ctx context.Context, method, address string, header http.Hea
 		return nil, withoutURL(err)
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, MaxAnswer+1))
+	text, err := io.ReadAll(io.LimitReader(res.Body, int64(most)+1))
 	if err != nil {
 		return nil, withoutURL(err)
 	}
-	if len(text) > MaxAnswer {
-		return nil, fmt.Errorf("the answer is longer than %d bytes", MaxAnswer)
+	if len(text) > most {
+		return nil, fmt.Errorf("the answer is longer than %d bytes", most)
 	}
 	return &Reply{res.StatusCode, res.Header, text}, nil
 }
