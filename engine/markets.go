@@ -13,6 +13,12 @@ import (
 // does not name is closed, and of two bounds the tighter one holds. It decides about new rows
 // alone; what was accepted goes its way.
 
+// toldMarkets is what operators say of accounts, as payments or payouts see it.
+type toldMarkets struct {
+	of   till.SubjectKind
+	said func(connection string) provider.Markets // as Config.Markets
+}
+
 // closedRetry is when a client may try again a market that its operator has closed.
 const closedRetry = 5 * time.Minute
 
@@ -28,9 +34,9 @@ type standing struct {
 }
 
 // standing returns a market as a connection has it. Without a word of the operator it is ours.
-func (w *Worker) standing(connection, method string, k *till.Market) standing {
+func (a *toldMarkets) standing(connection, method string, k *till.Market) standing {
 	s := standing{Market: *k}
-	told := w.told(connection)
+	told := a.told(connection)
 	if told == nil {
 		return s
 	}
@@ -41,7 +47,7 @@ func (w *Worker) standing(connection, method string, k *till.Market) standing {
 	}
 	s.Shown = info.Shown
 	terms := info.Payments
-	if w.kind == till.SubjectPayout {
+	if a.of == till.SubjectPayout {
 		terms = info.Payouts
 	}
 	if terms == nil {
@@ -53,12 +59,12 @@ func (w *Worker) standing(connection, method string, k *till.Market) standing {
 	switch {
 	case terms.State == provider.MarketOpen:
 		s.Closed = !some
-	case terms.State == provider.MarketDelayed && w.kind == till.SubjectPayout:
+	case terms.State == provider.MarketDelayed && a.of == till.SubjectPayout:
 		s.Closed, s.Delayed = !some, true
 	default:
 		s.Closed = true
 	}
-	if w.kind == till.SubjectPayment {
+	if a.of == till.SubjectPayment {
 		s.Closed = s.Closed || terms.Flow != "" && terms.Flow != flow // it would be asked in a way that nobody can approve
 		s.Dial = terms.Dial
 	}
@@ -66,11 +72,11 @@ func (w *Worker) standing(connection, method string, k *till.Market) standing {
 }
 
 // told returns what a connection's operator said, nil if it has said nothing.
-func (w *Worker) told(connection string) provider.Markets {
-	if w.c.Markets == nil {
+func (a *toldMarkets) told(connection string) provider.Markets {
+	if a.said == nil {
 		return nil
 	}
-	return w.c.Markets(connection)
+	return a.said(connection)
 }
 
 // narrow takes the tighter of both bounds. It reports false, and changes nothing, if no amount
@@ -104,9 +110,9 @@ func (s *standing) takes(minor int64) bool {
 
 // Told returns what the operator of a payment's connection says to its customer: the name that
 // the phone shows, and what to dial if no prompt comes; "" for what is not known.
-func (w *Worker) Told(connection, method, country, currency string) (shown, dial string) {
+func (a *toldMarkets) Told(connection, method, country, currency string) (shown, dial string) {
 	if k := marketOf(method, country, currency); k != nil {
-		s := w.standing(connection, method, k)
+		s := a.standing(connection, method, k)
 		return s.Shown, s.Dial
 	}
 	return "", ""
@@ -115,8 +121,8 @@ func (w *Worker) Told(connection, method, country, currency string) (shown, dial
 // Opens returns nil if the operator of a connection that has no substitute takes new requests
 // in a market, and CodeMethodUnavailable if it says that it does not. refund says that it is
 // asked by its own call for refunds.
-func (w *Worker) Opens(connection, method, country, currency string, refund bool) error {
-	told, k := w.told(connection), marketOf(method, country, currency)
+func (a *toldMarkets) Opens(connection, method, country, currency string, refund bool) error {
+	told, k := a.told(connection), marketOf(method, country, currency)
 	if told == nil || k == nil {
 		return nil
 	}
@@ -124,7 +130,7 @@ func (w *Worker) Opens(connection, method, country, currency string, refund bool
 	if info := told.Find(method, country, currency); refund {
 		closed = info == nil || info.Refunds == nil || info.Refunds.State == provider.MarketClosed
 	} else {
-		s := w.standing(connection, method, k)
+		s := a.standing(connection, method, k)
 		closed = s.Closed
 	}
 	if !closed {
@@ -152,7 +158,7 @@ func marketOf(method, country, currency string) *till.Market {
 // refusal says what the first would take.
 func (p *Processor[R]) fitting(call *CreateCall[R], names []string) (fit []string, refusal error) {
 	k := marketOf(call.Method, call.Country, call.Currency)
-	if k == nil || p.c.Markets == nil {
+	if k == nil || p.said == nil {
 		return names, nil
 	}
 	for _, name := range names {

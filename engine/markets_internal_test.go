@@ -18,9 +18,10 @@ func (quiet) Traits() provider.Traits { return provider.Traits{ApprovalWindow: t
 // told returns a worker with two connections, of whose first the operator says something.
 func toldWorker(kind till.SubjectKind, said provider.Markets, routes ...string) *Worker {
 	connections := map[string]provider.Provider{"a": quiet{}, "b": quiet{}}
-	c := Config{Connections: connections, Routes: func(*till.Client, string, string, string) []string { return routes },
-		Markets: func(name string) provider.Markets { return map[string]provider.Markets{"a": said}[name] }}
-	return &Worker{c: c, kind: kind, health: newHealth(connections, kind)}
+	c := Config{Connections: connections, Routes: func(*till.Client, string, string, string) []string { return routes }}
+	return &Worker{c: c, kind: kind, health: newHealth(connections, kind), toldMarkets: toldMarkets{kind, func(name string) provider.Markets {
+		return map[string]provider.Markets{"a": said}[name]
+	}}}
 }
 
 func said(t testing.TB, payments, payouts *provider.MarketTerms) provider.Markets {

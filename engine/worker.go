@@ -28,6 +28,7 @@ type subjects interface {
 
 // Worker processes the due steps of payments, or of payouts. It is safe for concurrent use.
 type Worker struct {
+	toldMarkets
 	c        Config
 	kind     till.SubjectKind
 	keys     Keys
@@ -84,6 +85,7 @@ func newWorker(c Config, kind till.SubjectKind, subjects subjects) *Worker {
 	e := &Worker{
 		c:             c,
 		kind:          kind,
+		toldMarkets:   toldMarkets{kind, c.Markets},
 		keys:          newKeys(kind, c.Secret, c.Ring),
 		paymentKeys:   newKeys(till.SubjectPayment, c.Secret, c.Ring),
 		subjects:      subjects,

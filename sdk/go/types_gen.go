@@ -1769,8 +1769,8 @@ type PaymentMethod struct {
 	// The members of `customer` that you must send.
 	RequiredCustomerFields []string `json:"required_customer_fields"`
 	// `operational`; `degraded`: slower or failing at times, a payment may be refused; `closed`: the
-	// operator does not answer, and new payments are refused with `503 method_unavailable`. All instances
-	// say the same, within a second.
+	// operator does not answer, or says that it takes no requests, and new payments are refused with `503
+	// method_unavailable`. All instances say the same, within seconds.
 	Status string `json:"status"`
 	// How long a customer has to approve; 0 while the method is closed.
 	ApprovalWindowSeconds int64         `json:"approval_window_seconds"`
@@ -1802,8 +1802,17 @@ func (x PaymentMethod) MarshalJSON() ([]byte, error) {
 type PaymentMethodCountry struct {
 	Code string `json:"code"`
 	// What people of the country call the method. Show this where you know the country.
-	Name      string                    `json:"name"`
-	Currency  string                    `json:"currency"`
+	Name     string `json:"name"`
+	Currency string `json:"currency"`
+	// How the customer approves. `push`: the operator asks on the customer's phone. `redirect`: the
+	// customer goes to an address of the operator. `code`: the customer gets a one-time code from the
+	// operator first.
+	Flow string `json:"flow"`
+	// What the customer dials if no prompt comes; `null` where the operator does not publish it.
+	Dial *string `json:"dial"`
+	// The same as `status` of the method, in this country and currency. The operator may have closed one
+	// market alone.
+	Status    string                    `json:"status"`
 	Phone     PaymentMethodCountryPhone `json:"phone"`
 	MinAmount string                    `json:"min_amount"`
 	MaxAmount string                    `json:"max_amount"`

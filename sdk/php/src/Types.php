@@ -1795,8 +1795,8 @@ final class PaymentMethod extends Answer
     public ?array $required_customer_fields = null;
     /**
      * `operational`; `degraded`: slower or failing at times, a payment may be refused; `closed`: the operator does
-     * not answer, and new payments are refused with `503 method_unavailable`. All instances say the same, within a
-     * second.
+     * not answer, or says that it takes no requests, and new payments are refused with `503 method_unavailable`. All
+     * instances say the same, within seconds.
      */
     public ?string $status = null;
     /** How long a customer has to approve; 0 while the method is closed. */
@@ -1824,6 +1824,18 @@ final class PaymentMethodCountry extends Answer
     /** What people of the country call the method. Show this where you know the country. */
     public ?string $name = null;
     public ?string $currency = null;
+    /**
+     * How the customer approves. `push`: the operator asks on the customer's phone. `redirect`: the customer goes to
+     * an address of the operator. `code`: the customer gets a one-time code from the operator first.
+     */
+    public ?string $flow = null;
+    /** What the customer dials if no prompt comes; `null` where the operator does not publish it. */
+    public ?string $dial = null;
+    /**
+     * The same as `status` of the method, in this country and currency. The operator may have closed one market
+     * alone.
+     */
+    public ?string $status = null;
     public ?PaymentMethodCountryPhone $phone = null;
     public ?string $min_amount = null;
     public ?string $max_amount = null;
@@ -1836,6 +1848,9 @@ final class PaymentMethodCountry extends Answer
         'code' => ['text', true],
         'name' => ['text', true],
         'currency' => ['text', true],
+        'flow' => ['text', true],
+        'dial' => ['text', true],
+        'status' => ['text', true],
         'phone' => [['one', PaymentMethodCountryPhone::class], true],
         'min_amount' => ['text', true],
         'max_amount' => ['text', true],

@@ -1098,8 +1098,8 @@ class PaymentMethod(Answer):
     # The members of `customer` that you must send.
     required_customer_fields: List[str]
     # `operational`; `degraded`: slower or failing at times, a payment may be refused; `closed`: the
-    # operator does not answer, and new payments are refused with `503 method_unavailable`. All instances
-    # say the same, within a second.
+    # operator does not answer, or says that it takes no requests, and new payments are refused with `503
+    # method_unavailable`. All instances say the same, within seconds.
     status: str
     # How long a customer has to approve; 0 while the method is closed.
     approval_window_seconds: int
@@ -1113,6 +1113,15 @@ class PaymentMethodCountry(Answer):
     # What people of the country call the method. Show this where you know the country.
     name: str
     currency: str
+    # How the customer approves. `push`: the operator asks on the customer's phone. `redirect`: the
+    # customer goes to an address of the operator. `code`: the customer gets a one-time code from the
+    # operator first.
+    flow: str
+    # What the customer dials if no prompt comes; `null` where the operator does not publish it.
+    dial: Optional[str]
+    # The same as `status` of the method, in this country and currency. The operator may have closed one
+    # market alone.
+    status: str
     phone: PaymentMethodCountryPhone
     min_amount: str
     max_amount: str
@@ -2317,6 +2326,9 @@ PaymentMethodCountry._members = (
     ("code", TEXT, True),
     ("name", TEXT, True),
     ("currency", TEXT, True),
+    ("flow", TEXT, True),
+    ("dial", TEXT, True),
+    ("status", TEXT, True),
     ("phone", one(PaymentMethodCountryPhone), True),
     ("min_amount", TEXT, True),
     ("max_amount", TEXT, True),

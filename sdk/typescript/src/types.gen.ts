@@ -1034,8 +1034,8 @@ export interface PaymentMethod {
   required_customer_fields: string[];
   /**
    * `operational`; `degraded`: slower or failing at times, a payment may be refused; `closed`: the
-   * operator does not answer, and new payments are refused with `503 method_unavailable`. All instances
-   * say the same, within a second.
+   * operator does not answer, or says that it takes no requests, and new payments are refused with `503
+   * method_unavailable`. All instances say the same, within seconds.
    */
   status: string;
   /** How long a customer has to approve; 0 while the method is closed. */
@@ -1048,6 +1048,19 @@ export interface PaymentMethodCountry {
   /** What people of the country call the method. Show this where you know the country. */
   name: string;
   currency: string;
+  /**
+   * How the customer approves. `push`: the operator asks on the customer's phone. `redirect`: the
+   * customer goes to an address of the operator. `code`: the customer gets a one-time code from the
+   * operator first.
+   */
+  flow: string;
+  /** What the customer dials if no prompt comes; `null` where the operator does not publish it. */
+  dial: string | null;
+  /**
+   * The same as `status` of the method, in this country and currency. The operator may have closed one
+   * market alone.
+   */
+  status: string;
   phone: PaymentMethodCountryPhone;
   min_amount: string;
   max_amount: string;
