@@ -49,6 +49,11 @@ func (s *Checkouts) Create(ctx context.Context, p CreateCheckout) (*NewCheckout,
 	if err != nil {
 		return nil, plain(err) // no list finds a checkout by its key
 	}
+	return newCheckoutOf(t, r)
+}
+
+// newCheckoutOf reads the answer to a create.
+func newCheckoutOf(t *tried, r request) (*NewCheckout, error) {
 	made, err := decode[NewCheckout](t, r)
 	if err == nil && (made.ID == "" || !strings.EqualFold(made.IdempotencyKey, r.key)) {
 		t.reason = reasonNotJSON

@@ -19,6 +19,9 @@ func (t *Teller[T]) put(ctx context.Context, tx T, kind, order string, until tim
 		if err != nil {
 			return err
 		}
+		if err := t.otherWay(ctx, tx, kind, order); err != nil {
+			return err
+		}
 		number := 1
 		for i := range attempts {
 			row := &attempts[i]
@@ -97,12 +100,17 @@ const (
 // Progress is how far an attempt got.
 type Progress struct {
 	State    ProgressState
-	ID       string   // of the payment, payout or refund, once taken
+	ID       string   // of the payment, payout, refund or checkout, once taken
 	Payment  *Payment // as the service answered, if it just did
 	Payout   *Payout
 	Refund   *Refund
+	Checkout *Checkout
 	Replayed bool
-	Err      error // an [Unavailable] or [Unclear], for the log
+
+	URL          string // of a checkout, once taken: send the customer there
+	ReturnSecret string // of a checkout, once taken: for VerifyReturn
+
+	Err error // an [Unavailable] or [Unclear], for the log
 }
 
 // Send posts the newest attempt of an order, and repeats it within the deadline
@@ -214,7 +222,8 @@ func (t *Teller[T]) reload(ctx context.Context, row *Row) error {
 func settled(row *Row) (Progress, error) {
 	switch row.State {
 	case StateTaken, StateEnded:
-		return Progress{State: Taken, ID: row.RemoteID}, nil
+		why := keptOf(row.Details)
+		return Progress{State: Taken, ID: row.RemoteID, URL: why.URL, ReturnSecret: why.ReturnSecret}, nil
 	case StateLapsed:
 		return Progress{State: Lapsed}, nil
 	case StateLost:
@@ -227,7 +236,7 @@ func settled(row *Row) (Progress, error) {
 
 // request is the create that a row stands for.
 func (r *Row) request() request {
-	op := map[string]operation{KindPayment: opCreatePayment, KindPayout: opCreatePayout, KindRefund: opCreateRefund}[r.Kind]
+	op := map[string]operation{KindPayment: opCreatePayment, KindPayout: opCreatePayout, KindRefund: opCreateRefund, KindCheckout: opCreateCheckout}[r.Kind]
 	return request{op: op, body: r.Body, key: r.Key}
 }
 
@@ -256,6 +265,8 @@ func (t *Teller[T]) post(ctx context.Context, row *Row, before bool) (p Progress
 	if verdict == verdictLook {
 		found, err := t.find(ctx, row)
 		switch {
+		case row.Kind == KindCheckout: // nobody was given the page that may exist
+			verdict = verdictRefused
 		case err != nil:
 			verdict = verdictUnclear
 		case found != nil:
@@ -335,6 +346,14 @@ func answered(got *tried, r request) (Progress, error) {
 		x.payout, err = payoutOf(got, r)
 	case opCreateRefund.id:
 		x.refund, err = refundOf(got, r)
+	case opCreateCheckout.id:
+		made, err := newCheckoutOf(got, r)
+		if err != nil {
+			return Progress{}, err
+		}
+		p := made.progress()
+		p.Replayed = got.header.Get("Idempotent-Replayed") == "true"
+		return p, nil
 	default:
 		x.payment, err = paymentOf(got, r)
 	}
@@ -360,15 +379,32 @@ func (t *Teller[T]) take(ctx context.Context, row *Row, p Progress) error {
 	if row.Status == "" && rank(told.status) < rankFinal {
 		s.Status = &told.status // what ended is told by apply, with the call of the function
 	}
-	_, err := t.settle(ctx, row, s)
+	if p.Checkout == nil {
+		_, err := t.settle(ctx, row, s)
+		return err
+	}
+	s.Details = kept{URL: p.URL, ReturnSecret: p.ReturnSecret}.text()
+	ok, err := t.settle(ctx, row, s)
+	if err != nil || ok {
+		return err
+	}
+	// News came before the answer. Its payment is kept, and the page's address with it.
+	if err := t.reload(ctx, row); err != nil {
+		return err
+	}
+	k := keptOf(row.Details)
+	k.URL, k.ReturnSecret = p.URL, p.ReturnSecret
+	_, err = t.settle(ctx, row, Settlement{From: []string{StateTaken, StateEnded}, Details: k.text()})
 	return err
 }
 
-// find asks the service for what a row made; nil if there is nothing.
+// find asks the service for what a row made; nil if there is nothing. A checkout is
+// not looked for: nobody was given its address.
 func (t *Teller[T]) find(ctx context.Context, row *Row) (*Progress, error) {
 	var x thing
 	var err error
 	switch row.Kind {
+	case KindCheckout:
 	case KindPayout:
 		x.payout, err = t.client.Payouts.byKey(ctx, row.Key)
 	case KindRefund:
@@ -395,8 +431,9 @@ func (t *Teller[T]) adopt(ctx context.Context, row *Row, p Progress) error {
 // stale ends a wish whose time is over. What was never sent lapses. What may
 // have arrived is asked for by its key, not sooner than a request can be on its
 // way; it is never posted again. If the service does not know it, a payment
-// lapses. A payout or refund is lost: a service that was restored from a backup
-// forgot what it had paid out since, and one more would pay twice.
+// lapses, and so does a checkout whose address was given to nobody. A payout or
+// refund is lost: a service that was restored from a backup forgot what it had paid
+// out since, and one more would pay twice.
 func (t *Teller[T]) stale(ctx context.Context, row Row, now time.Time) (Progress, error) {
 	if row.State == StateWritten {
 		ok, err := t.end(ctx, &row, Settlement{From: []string{StateWritten}, State: StateLapsed, Problem: Ptr(problemStale)})
@@ -421,7 +458,7 @@ func (t *Teller[T]) stale(ctx context.Context, row Row, now time.Time) (Progress
 		return *found, t.adopt(ctx, &row, *found)
 	}
 	end := StateLapsed
-	if row.Kind != KindPayment {
+	if row.Kind == KindPayout || row.Kind == KindRefund || row.Kind == KindCheckout && row.RemoteID != "" {
 		end = StateLost
 	}
 	ok, err := t.end(ctx, &row, Settlement{From: []string{StateSending}, Lease: row.Lease, State: end, Problem: Ptr(problemStale)})

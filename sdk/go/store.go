@@ -8,9 +8,10 @@ import (
 
 // Kinds of rows in the outbox.
 const (
-	KindPayment = "payment"
-	KindPayout  = "payout"
-	KindRefund  = "refund"
+	KindPayment  = "payment"
+	KindPayout   = "payout"
+	KindRefund   = "refund"
+	KindCheckout = "checkout"
 )
 
 // States of a row in the outbox: written, sending, taken, ended; and refused,
@@ -37,11 +38,11 @@ type Row struct {
 	NextAt    time.Time // when to send it, or to read it again
 	Lease     time.Time // the deadline of its last try; the zero time before the first
 	SendUntil time.Time // after this it is posted no more; once taken, when the customer's time ends
-	RemoteID  string    // the id of the payment, payout or refund
+	RemoteID  string    // the id of the payment, payout, refund or checkout
 	Status    string    // the last kind of news, without its noun: success, late_success, reversed, …
 	Problem   string    // why a person should look
 	CreatedAt time.Time
-	Details   string // JSON: status, detail, request_id and errors of the problem; "" where there are none
+	Details   string // JSON: status, detail, request_id and errors of the problem; url, return_secret and payment_id of a checkout; "" where there are none
 }
 
 // open reports whether an attempt may still bring money.
@@ -54,7 +55,7 @@ func (r *Row) open() bool {
 }
 
 // paid reports whether an attempt brought money that stands.
-func (r *Row) paid() bool { return r.Status == Success || r.Status == statusLate }
+func (r *Row) paid() bool { return brought(r.Status) }
 
 // unpaid reports whether an attempt ended without money.
 func (r *Row) unpaid() bool {

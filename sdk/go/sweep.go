@@ -281,7 +281,9 @@ func (t *Teller[T]) readRow(ctx context.Context, row *Row, r *Report) error {
 }
 
 // readAndApply reads what a row made. What the service does not know any more
-// is lost: that is reported, never posted by itself.
+// is lost: that is reported, never posted by itself. A checkout is made again by its
+// key as long as it can be paid: its page asks by the same keys as the lost one, so
+// nobody is debited twice.
 func (t *Teller[T]) readAndApply(ctx context.Context, row *Row, wait time.Duration) (x thing, err error) {
 	unknown := CodePaymentNotFound
 	switch row.Kind {
@@ -291,11 +293,18 @@ func (t *Teller[T]) readAndApply(ctx context.Context, row *Row, wait time.Durati
 	case KindRefund:
 		unknown = CodeRefundNotFound
 		x.refund, err = t.client.Refunds.get(ctx, row.RemoteID, wait)
+	case KindCheckout:
+		unknown = CodeCheckoutNotFound
+		x.checkout, err = t.client.Checkouts.Await(ctx, row.RemoteID, wait)
 	default:
 		x.payment, err = t.client.Payments.get(ctx, row.RemoteID, wait)
 	}
 	var refused *Refused
 	if errors.As(err, &refused) && refused.Code == unknown {
+		if now := t.now(); row.Kind == KindCheckout && row.State == StateTaken && now.Before(row.SendUntil) {
+			_, err = t.settle(ctx, row, Settlement{From: []string{StateTaken}, State: StateSending, NextAt: now})
+			return thing{}, err
+		}
 		_, err = t.end(ctx, row, Settlement{From: []string{StateTaken, StateEnded}, State: StateLost, Problem: Ptr(refused.Code), Details: detailsOf(refused.Failure)})
 		return thing{}, err
 	}
@@ -334,6 +343,13 @@ func (t *Teller[T]) WaitPayOut(ctx context.Context, order string, d time.Duratio
 func (t *Teller[T]) WaitRefund(ctx context.Context, order string, d time.Duration) (*Refund, error) {
 	x, err := t.wait(ctx, KindRefund, order, d)
 	return x.refund, err
+}
+
+// WaitCheckout is Wait for the newest checkout of an order, until it is paid, expired
+// or cancelled.
+func (t *Teller[T]) WaitCheckout(ctx context.Context, order string, d time.Duration) (*Checkout, error) {
+	x, err := t.wait(ctx, KindCheckout, order, d)
+	return x.checkout, err
 }
 
 func (t *Teller[T]) wait(ctx context.Context, kind, order string, d time.Duration) (thing, error) {

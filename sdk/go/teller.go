@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Teller collects, pays out, refunds, listens and sweeps. It is a client, a store and one
+// Teller collects, opens checkouts, pays out, refunds, listens and sweeps. It is a client, a store and one
 // function of yours.
 type Teller[T any] struct {
 	client *Client
@@ -28,7 +28,7 @@ type Teller[T any] struct {
 
 // tellerConfig is what options change.
 type tellerConfig struct {
-	paymentUntil, payoutUntil time.Duration // how long a wish is sent; a refund like a payout
+	paymentUntil, payoutUntil time.Duration // how long a wish is sent; a checkout like a payment, a refund like a payout
 	lookAfter                 time.Duration // how long after a try one may ask whether it arrived
 	openAfter                 time.Duration // how long a taken one is left to the other roads
 	cursor                    string
@@ -41,7 +41,7 @@ type tellerConfig struct {
 type TellerOption func(*tellerConfig)
 
 // WithSendUntil sets how long a payment and a payout are sent, 10 minutes and 24
-// hours otherwise; a refund as long as a payout. Nobody's phone rings at night for an order of the afternoon.
+// hours otherwise; a checkout as long as a payment, a refund as a payout. Nobody's phone rings at night for an order of the afternoon.
 func WithSendUntil(payment, payout time.Duration) TellerOption {
 	return func(c *tellerConfig) { c.paymentUntil, c.payoutUntil = payment, payout }
 }
@@ -60,7 +60,8 @@ func WithCursor(name string) TellerOption { return func(c *tellerConfig) { c.cur
 // WithForeign asks for news of all payments, payouts and refunds of the client,
 // those too that this store did not make: with another store, or by hand. Their
 // Change has no Order. Without it the function hears of its own orders only, and
-// of refunds of their payments, also those that others made.
+// of refunds of their payments, also those that others made. Checkouts that this store
+// did not make, as those of links, come to OnOther either way.
 func WithForeign() TellerOption { return func(c *tellerConfig) { c.foreign = true } }
 
 // WithFromStart begins a new store at the start of the event log. Without it a
@@ -97,7 +98,8 @@ func NewTeller[T any](client *Client, store Store[T], fn func(ctx context.Contex
 	return t
 }
 
-// OnOther is told about events that are no change of an attempt, each once. It
+// OnOther is told about events that are no change of an attempt, each once, and
+// about checkouts that this store did not make. It
 // is to be set before the teller is used; without it they are accepted and
 // forgotten.
 func (t *Teller[T]) OnOther(f func(ctx context.Context, tx T, e Event) error) { t.onOther = f }
@@ -136,7 +138,7 @@ type PayOut struct {
 // GiveBack is a wish to give a payment back, all of it or a part, to who paid it.
 type GiveBack struct {
 	Order       string // your id of what was paid
-	Payment     string // the id of the payment, as Change.Payment.ID; needed only if the order was paid more than once
+	Payment     string // the id of the payment, as Change.Payment.ID or Change.Extra; needed only if the order was paid more than once
 	Amount      *Money // nil for all that is left
 	Reason      string // as duplicate; see the guide
 	Reference   string // Order if empty
@@ -244,19 +246,28 @@ func (t *Teller[T]) Refund(ctx context.Context, tx T, g GiveBack) error {
 // paidBy returns the id of the one payment that an order was paid by.
 func (t *Teller[T]) paidBy(ctx context.Context, tx T, order string) (id string, err error) {
 	attempts, err := t.store.Attempts(ctx, tx, KindPayment, order)
-	for _, a := range attempts {
+	if err != nil {
+		return "", err
+	}
+	pages, err := t.store.Attempts(ctx, tx, KindCheckout, order)
+	if err != nil {
+		return "", err
+	}
+	for _, a := range append(attempts, pages...) {
 		if !a.paid() {
 			continue
 		}
-		if id != "" {
+		if id != "" || a.Status == statusOverpaid {
 			return "", &InvalidWish{"payment", "is missing: the order was paid more than once"}
 		}
-		id = a.RemoteID
+		if id = a.RemoteID; a.Kind == KindCheckout {
+			id = keptOf(a.Details).PaymentID
+		}
 	}
-	if err == nil && id == "" {
-		err = &NotPaid{order}
+	if id == "" {
+		return "", &NotPaid{order}
 	}
-	return id, err
+	return id, nil
 }
 
 // What the service takes, checked before a row is written that it would refuse.

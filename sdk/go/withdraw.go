@@ -8,7 +8,7 @@ import (
 // Withdraw ends an attempt of which provably nothing arrived, for example to
 // offer another method.
 func (t *Teller[T]) Withdraw(ctx context.Context, order string) error {
-	row, err := t.store.Newest(ctx, KindPayment, order)
+	row, err := t.latest(ctx, order)
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func (t *Teller[T]) Withdraw(ctx context.Context, order string) error {
 // Abandon lets a new attempt begin beside one that is stuck. The old one is sent
 // no more, but it may still bring money: Change.AlreadyPaid tells it then.
 func (t *Teller[T]) Abandon(ctx context.Context, order string) error {
-	row, err := t.store.Newest(ctx, KindPayment, order)
+	row, err := t.latest(ctx, order)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (t *Teller[T]) Abandon(ctx context.Context, order string) error {
 // Resend posts an attempt again that the service lost with a restored backup.
 // The operator recognises it. M-Pesa does not: look at its statement first.
 func (t *Teller[T]) Resend(ctx context.Context, order string) (Progress, error) {
-	row, err := t.store.Newest(ctx, KindPayment, order)
+	row, err := t.latest(ctx, order)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -58,5 +58,18 @@ func (t *Teller[T]) Resend(ctx context.Context, order string) (Progress, error) 
 	if err != nil || !ok {
 		return Progress{}, errors.Join(err, ErrNotLost)
 	}
-	return t.sendOrder(ctx, KindPayment, order)
+	return t.sendOrder(ctx, row.Kind, order)
+}
+
+// latest returns the newest attempt to be paid for an order, by a number or on a page.
+func (t *Teller[T]) latest(ctx context.Context, order string) (*Row, error) {
+	row, err := t.store.Newest(ctx, KindPayment, order)
+	if err != nil {
+		return nil, err
+	}
+	page, err := t.store.Newest(ctx, KindCheckout, order)
+	if err == nil && page != nil && (row == nil || page.CreatedAt.After(row.CreatedAt)) {
+		row = page
+	}
+	return row, err
 }

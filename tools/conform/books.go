@@ -17,7 +17,7 @@ type books struct {
 	base, key string
 }
 
-// payment is what the books say about a payment, payout or refund.
+// payment is what the books say about a payment, payout, refund or checkout.
 type payment struct {
 	ID             string
 	Status         string
@@ -27,7 +27,11 @@ type payment struct {
 	LateSuccessAt  *string                              `json:"late_success_at"`
 	ReversedAt     *string                              `json:"reversed_at"`
 	Refunds        struct{ Refunded, Refunding string } // of a payment
-	PaymentID      string                               `json:"payment_id"` // of a refund
+	PaymentID      string                               `json:"payment_id"` // of a refund or checkout
+	URL            string                               // of a checkout
+	State          string
+	Late, Overpaid bool
+	Asks           []struct{ Status string }
 	Resolution     struct{ State string }
 	Charge         struct {
 		Items []struct{ Quantity json.Number }
@@ -39,7 +43,7 @@ type event struct {
 	ID       string
 	Type     string
 	Sequence int64
-	Data     struct{ Payment, Payout, Refund *payment }
+	Data     struct{ Payment, Payout, Refund, Checkout *payment }
 	text     json.RawMessage
 }
 
@@ -94,7 +98,7 @@ func (b *books) try(ctx context.Context, method, path string, body, into any) (s
 	return res.StatusCode, json.Unmarshal(text, into)
 }
 
-// list reads all payments, payouts or refunds, newest first.
+// list reads all payments, payouts, refunds or checkouts, newest first.
 func (b *books) list(ctx context.Context, noun string) ([]payment, error) {
 	var all []payment
 	for {
@@ -131,8 +135,13 @@ func (b *books) of(ctx context.Context, order string) (*payment, error) {
 
 // refundOf returns the newest refund of an order; nil if there is none.
 func (b *books) refundOf(ctx context.Context, order string) (*payment, error) {
+	return b.newest(ctx, "refunds", order)
+}
+
+// newest returns the newest of an order's refunds or checkouts; nil if there is none.
+func (b *books) newest(ctx context.Context, noun, order string) (*payment, error) {
 	var page struct{ Items []payment }
-	if err := b.call(ctx, "GET", "/refunds?limit=1&reference="+url.QueryEscape(order), nil, &page); err != nil || len(page.Items) == 0 {
+	if err := b.call(ctx, "GET", "/"+noun+"?limit=1&reference="+url.QueryEscape(order), nil, &page); err != nil || len(page.Items) == 0 {
 		return nil, err
 	}
 	return &page.Items[0], nil

@@ -43,7 +43,7 @@ func (p *play) verdict(ctx context.Context) error {
 	}
 	x := p.Expect
 	p.posts(say)
-	for noun, want := range map[string]*int{"payments": x.Payments, "payouts": x.Payouts, "refunds": x.Refunds} {
+	for noun, want := range map[string]*int{"payments": x.Payments, "payouts": x.Payouts, "refunds": x.Refunds, "checkouts": x.Pages} {
 		if want == nil {
 			continue
 		}
@@ -110,7 +110,7 @@ func merged(a, b map[string]string) map[string]string {
 // posts compares what the proxy saw.
 func (p *play) posts(say func(ok bool, format string, args ...any)) {
 	x, seen := p.Expect, p.proxy.Seen()
-	creates, refunds := posted(seen, "/payments"), posted(seen, "/refunds")
+	creates, refunds, checkouts := posted(seen, "/payments"), posted(seen, "/refunds"), posted(seen, "/checkouts")
 	is := func(want *int, got int, what string) {
 		say(want == nil || *want == got, "%d %s, want %d", got, what, deref(want))
 	}
@@ -118,6 +118,8 @@ func (p *play) posts(say func(ok bool, format string, args ...any)) {
 	is(x.Keys, keysOf(creates), "different keys")
 	is(x.RefundPosts, len(refunds), "posts of refunds")
 	is(x.RefundKeys, keysOf(refunds), "different keys of refunds")
+	is(x.CheckoutPosts, len(checkouts), "posts of checkouts")
+	is(x.CheckoutKeys, keysOf(checkouts), "different keys of checkouts")
 	is(x.Cancels, len(posted(seen, "/cancel")), "posts of cancels")
 	is(x.NewKeys, len(posted(seen, "/api-keys")), "posts of API keys")
 	say(x.MinPosts == nil || len(creates) >= *x.MinPosts, "%d posts of payments, at least %d", len(creates), deref(x.MinPosts))

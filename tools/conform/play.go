@@ -20,6 +20,7 @@ import (
 // runnerSteps are done by the runner; all others are commands of the driver.
 var runnerSteps = []string{
 	"kill", "faults", "sleep", "until", "event", "prompt", "deliver", "endpoint", "reserve", "rotate_secret", "rotate_key", "revoke_key", "break_key", "fill", "churn", "refund_elsewhere",
+	"pay", "come_back", "run_out",
 	"stop_service", "start_service", "backup", "restore", "together",
 }
 
@@ -43,6 +44,7 @@ type play struct {
 	running  bool
 	churn    func() // ends what changes payments meanwhile
 	listed   map[string]bool
+	pages    map[string]string // where the driver said that orders are paid
 }
 
 // mostTime is how long a scenario may take. The machine may be busy.
@@ -50,7 +52,7 @@ const mostTime = 5 * time.Minute
 
 // newPlay makes a client, a proxy and a driver for a scenario.
 func newPlay(s Scenario, on *service, program []string, mutant, folder string) (*play, error) {
-	p := &play{Scenario: s, service: on, mutant: mutant, folder: folder, driver: &driver{program: program}}
+	p := &play{Scenario: s, service: on, mutant: mutant, folder: folder, driver: &driver{program: program}, pages: map[string]string{}}
 	var err error
 	if p.client, p.books.key, err = on.client(s.Payouts); err != nil {
 		return nil, err
@@ -141,8 +143,11 @@ func (p *play) step(ctx context.Context, s *Step) error {
 		return err
 	}
 	c := map[string]any{}
-	if s.Do == "refund" {
+	switch s.Do {
+	case "refund":
 		c["currency"] = defaults["currency"]
+	case "checkout":
+		c["value"], c["currency"] = defaults["value"], defaults["currency"]
 	}
 	if s.Do == "collect" || s.Do == "payout" {
 		for name, value := range defaults {
@@ -171,6 +176,11 @@ func (p *play) step(ctx context.Context, s *Step) error {
 		return err
 	}
 	switch s.Do {
+	case "send":
+		_, moved := s.raw["moved"]
+		if err := p.samePage(s.Order, result, moved); err != nil {
+			return err
+		}
 	case "run":
 		p.running = true
 	case "list":
@@ -237,6 +247,12 @@ func (p *play) runnerStep(ctx context.Context, s *Step) (done bool, err error) {
 		return true, p.startChurn(ctx, s)
 	case "refund_elsewhere":
 		return true, p.refundElsewhere(ctx, s)
+	case "pay":
+		return true, p.pay(ctx, s)
+	case "come_back":
+		return true, p.comeBack(ctx, s)
+	case "run_out":
+		return true, p.runOut(ctx, s)
 	case "stop_service":
 		return true, p.service.stop()
 	case "start_service":
@@ -298,8 +314,11 @@ const patience = time.Minute
 func (p *play) until(ctx context.Context, s *Step) error {
 	return eventually(ctx, patience, func() error {
 		find := p.books.of
-		if s.Kind == "refund" {
+		switch s.Kind {
+		case "refund":
 			find = p.books.refundOf
+		case "checkout":
+			find = p.books.pageOf
 		}
 		found, err := find(ctx, s.Order)
 		switch {
@@ -307,11 +326,12 @@ func (p *play) until(ctx context.Context, s *Step) error {
 			return err
 		case found == nil:
 			return fmt.Errorf("no payment of %s", s.Order)
-		case s.Status == "late" && found.LateSuccessAt != nil, s.Status == "reversed" && found.ReversedAt != nil,
+		case s.Kind == "checkout" && found.State == s.Status, s.Status == "overpaid" && found.Overpaid,
+			s.Status == "late" && found.LateSuccessAt != nil, s.Status == "reversed" && found.ReversedAt != nil,
 			s.Status == "needs_attention" && found.Resolution.State == s.Status, found.Status == s.Status:
 			return nil
 		}
-		return fmt.Errorf("%s is %s", s.Order, found.Status)
+		return fmt.Errorf("%s is %s", s.Order, cmp.Or(found.Status, found.State))
 	})
 }
 
@@ -324,7 +344,7 @@ func (p *play) event(ctx context.Context, order, kind string) (found event, err 
 			return err
 		}
 		for _, e := range all {
-			subject := cmp.Or(e.Data.Payment, e.Data.Payout, e.Data.Refund)
+			subject := cmp.Or(e.Data.Payment, e.Data.Payout, e.Data.Refund, e.Data.Checkout)
 			if subject != nil && subject.Reference == order && e.Type == kind {
 				found = e
 				return nil

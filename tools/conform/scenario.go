@@ -40,7 +40,7 @@ type stepOfRunner struct {
 	Faults  []faulty.Rule   `json:"faults"`
 	Ms      int             `json:"ms"`
 	Status  string          `json:"status"`
-	Kind    string          `json:"kind"`   // of an event; or refund, where the newest refund of the order is meant
+	Kind    string          `json:"kind"`   // of an event; or refund or checkout, where the newest one of the order is meant
 	Action  string          `json:"action"` // of a prompt
 	Times   int             `json:"times"`
 	AtOnce  bool            `json:"at_once"`
@@ -54,6 +54,7 @@ type stepOfRunner struct {
 	Steps   []Step          `json:"steps"`
 	Body    json.RawMessage `json:"body"`
 	Value   string          `json:"value"` // of a refund that somebody else makes
+	Phone   string          `json:"phone"` // of a customer on a page; "" is the one that the shop named
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -85,6 +86,7 @@ type Expect struct {
 	Payments *int `json:"payments"` // of the client, in the books
 	Payouts  *int `json:"payouts"`
 	Refunds  *int `json:"refunds"`
+	Pages    *int `json:"checkouts"`
 	Keys     *int `json:"keys"` // different ones in posts of payments
 	Posts    *int `json:"posts"`
 	MinPosts *int `json:"min_posts"` // where something is slow on purpose, a busy machine makes one more of them
@@ -94,6 +96,9 @@ type Expect struct {
 
 	RefundPosts *int `json:"refund_posts"`
 	RefundKeys  *int `json:"refund_keys"` // different ones in posts of refunds
+
+	CheckoutPosts *int `json:"checkout_posts"`
+	CheckoutKeys  *int `json:"checkout_keys"`
 
 	NewKeys *int                `json:"new_keys"`   // posts of API keys
 	Gap     *int                `json:"gap_ms"`     // at least, between the first two posts
@@ -125,7 +130,7 @@ func (s *Scenario) options() map[string]int64 {
 	disturbed := slices.ContainsFunc(s.Faults, slow) || slices.ContainsFunc(s.Steps, func(step Step) bool {
 		return step.Dies || slices.Contains([]string{"kill", "crash_at", "stop_service"}, step.Do) || slices.ContainsFunc(step.Faults, slow)
 	})
-	if _, named := options["try_timeout"]; !named && (s.Expect.Posts != nil || s.Expect.RefundPosts != nil) && !disturbed {
+	if _, named := options["try_timeout"]; !named && (s.Expect.Posts != nil || s.Expect.RefundPosts != nil || s.Expect.CheckoutPosts != nil) && !disturbed {
 		options["try_timeout"] = patientTry
 	}
 	return options

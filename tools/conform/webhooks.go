@@ -138,6 +138,10 @@ func changed(body []byte, id string, s *Step) ([]byte, string, error) {
 	switch s.Change {
 	case "spaces":
 		return bytes.ReplaceAll(body, []byte(`","`), []byte("\" ,\n \"")), id, nil
+	case "other amount":
+		return bytes.ReplaceAll(body, []byte(`"value":"5000"`), []byte(`"value":"500"`)), id, nil
+	case "other currency":
+		return bytes.ReplaceAll(body, []byte(`"currency":"XAF"`), []byte(`"currency":"XOF"`)), id, nil
 	case "unknown members":
 		return bytes.Replace(body, []byte(`"status":`), []byte(`"blessing":{"deep":[1,null]},"status":`), 1), id, nil
 	case "another id":

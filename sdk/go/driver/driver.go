@@ -29,15 +29,16 @@ type Shop[T any] struct {
 
 // command is one line of the suite.
 type command struct {
-	Do, Order, ID, Point, Addr, Mutant, State, Value, Currency, Major, Phone, Method, Country, Status, Quantity, Kind, Reason string
+	Do, Order, ID, Point, Addr, Mutant, State, Value, Currency, Major, Phone, Method, Country, Status, Quantity, Kind, Reason, Query string
 
 	BaseURL  string   `json:"base_url"`
 	KeyFile  string   `json:"key_file"` // the API key is read from it for each call
 	Expect   string   // "live" or "test"
 	Secrets  []string // of the webhook
 	Seconds  float64
-	From     int // of buy and give_back
+	From     int // of buy, give_back and open_checkouts
 	Metadata map[string]any
+	Return   string           `json:"return_url"`
 	Options  map[string]int64 // milliseconds, but for tries
 	N        int
 }
@@ -82,8 +83,12 @@ func (d *driver[T]) do(ctx context.Context, c command) result {
 	switch c.Do {
 	case "new":
 		return told(d.start(c), nil)
-	case "collect", "payout", "refund":
+	case "collect", "payout", "refund", "checkout":
 		return told(d.write(ctx, c), nil)
+	case "come_back":
+		return d.comeBack(ctx, c)
+	case "open_checkouts":
+		return d.openCheckouts(ctx, c)
 	case "give_back":
 		return d.giveBack(ctx, c)
 	case "send":
@@ -92,6 +97,8 @@ func (d *driver[T]) do(ctx context.Context, c command) result {
 			return sent(d.teller.SendPayOut(ctx, c.Order))
 		case till.KindRefund:
 			return d.sendRefund(ctx, c.Order)
+		case till.KindCheckout:
+			return d.sendCheckout(ctx, c.Order)
 		}
 		return sent(d.teller.Send(ctx, c.Order))
 	case "resend":
@@ -127,6 +134,9 @@ func (d *driver[T]) do(ctx context.Context, c command) result {
 	case "list":
 		return d.list(ctx, c)
 	case "cancel":
+		if c.Kind == till.KindCheckout {
+			return d.cancelCheckout(ctx, c.Order)
+		}
 		o, err := d.teller.WaitPayOut(ctx, c.Order, 0)
 		if errors.Is(err, till.ErrStillOpen) || err == nil {
 			return d.cancel(ctx, c, o)
@@ -184,7 +194,7 @@ func (d *driver[T]) start(c command) error {
 		till.WithSendUntil(ms("send_until", 10*time.Minute), ms("send_until", 24*time.Hour)), till.WithLookAfter(ms("look_after", time.Minute)),
 		till.WithOpenAfter(ms("open_after", 2*time.Minute)), till.WithClock(func() time.Time { return time.Now().Add(skew) }),
 	}
-	if c.Options["foreign"] != 0 || d.mutant == "foreign_handed_over" {
+	if c.Options["foreign"] != 0 || d.mutant == "foreign_handed_over" || asksAlone(d.mutant) {
 		options = append(options, till.WithForeign())
 	}
 	if c.Options["from_end"] == 0 || d.mutant == "history_shipped" {
@@ -206,8 +216,11 @@ func (d *driver[T]) crash(point string) {
 
 // write writes a wish beside an order, in one transaction.
 func (d *driver[T]) write(ctx context.Context, c command) error {
-	if c.Do == "refund" {
+	switch c.Do {
+	case "refund":
 		return d.refund(ctx, c)
+	case "checkout":
+		return d.checkout(ctx, c)
 	}
 	amount := till.Minor(c.Value, c.Currency)
 	var err error
@@ -238,6 +251,9 @@ func (d *driver[T]) write(ctx context.Context, c command) error {
 
 // onChange is the shop's one function.
 func (d *driver[T]) onChange(ctx context.Context, tx T, c till.Change) error {
+	if d.misheard(&c) {
+		return nil
+	}
 	order := c.Order
 	if order == "" {
 		order = "foreign " + c.Reference
@@ -249,6 +265,8 @@ func (d *driver[T]) onChange(ctx context.Context, tx T, c till.Change) error {
 	switch {
 	case c.Paid() && c.AlreadyPaid:
 		what = "give back"
+	case c.Checkout != nil:
+		what = onPage(c)
 	case c.Failed():
 		what = "failed"
 	case c.TakenBack():
@@ -277,8 +295,8 @@ func (d *driver[T]) onChange(ctx context.Context, tx T, c till.Change) error {
 	if d.mutant == "function_outside" {
 		return d.actOutside(order, what)
 	}
-	if d.givesBack && c.AlreadyPaid {
-		if err := d.teller.Refund(ctx, tx, till.GiveBack{Order: c.Order, Payment: c.Payment.ID, Reason: "duplicate"}); err != nil {
+	if d.givesBack && (c.AlreadyPaid || c.Overpaid()) {
+		if err := d.teller.Refund(ctx, tx, till.GiveBack{Order: c.Order, Payment: tooMuch(c), Reason: "duplicate"}); err != nil {
 			return err
 		}
 	}
@@ -300,6 +318,13 @@ func (d *driver[T]) wait(ctx context.Context, c command) result {
 			return told(err, nil)
 		}
 		return result{"status": o.Status}
+	}
+	if c.Kind == till.KindCheckout {
+		o, err := d.teller.WaitCheckout(ctx, c.Order, limit)
+		if err != nil {
+			return told(err, nil)
+		}
+		return result{"status": o.State}
 	}
 	p, err := d.teller.Wait(ctx, c.Order, limit)
 	if err != nil {
@@ -398,6 +423,7 @@ func told(err error, r result) result {
 		open        *till.AttemptOpen
 		paid        *till.AlreadyPaid
 		unpaid      *till.NotPaid
+		returned    *till.ReturnError
 	)
 	switch {
 	case err == nil:
@@ -408,6 +434,8 @@ func told(err error, r result) result {
 		r["error"] = "already_paid"
 	case errors.As(err, &unpaid):
 		r["error"] = "not_paid"
+	case errors.As(err, &returned):
+		r["error"] = returned.Word
 	case errors.As(err, &invalid):
 		r["error"], r["member"] = "invalid", invalid.Member
 	case errors.Is(err, till.ErrStillOpen):

@@ -29,6 +29,7 @@ var Mutants = []string{
 	"conflict_retried", "retry_after_ignored", "float_amount", "offset_paging", "unknown_status_final", "function_outside",
 	"lapse_forgotten", "foreign_handed_over", "history_shipped",
 	"refund_new_key_per_try", "refund_booked_by_amount", "refund_booked_on_202",
+	"ask_shipped", "overpaid_forgotten", "failed_ask_ends",
 }
 
 // transport carries requests, dies where it is told to, and makes mistakes.
@@ -43,7 +44,7 @@ var keyForm = regexp.MustCompile(`"idempotency_key":"[^"]*"`)
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	refund := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/refunds")
-	create := refund || r.Method == http.MethodPost && (strings.HasSuffix(r.URL.Path, "/payments") || strings.HasSuffix(r.URL.Path, "/payouts"))
+	create := refund || r.Method == http.MethodPost && (strings.HasSuffix(r.URL.Path, "/payments") || strings.HasSuffix(r.URL.Path, "/payouts") || strings.HasSuffix(r.URL.Path, "/checkouts"))
 	newKey := create && t.mutant == "new_key_per_try" || refund && t.mutant == "refund_new_key_per_try"
 	var meant []byte // the body before the mistake
 	if newKey || create && t.mutant == "body_anew" {
@@ -73,7 +74,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.mutant == "retry_after_ignored" {
 		res.Header.Del("Retry-After")
 	}
-	if t.mutant == "unknown_status_final" || newKey {
+	if t.mutant == "unknown_status_final" || newKey || asksAlone(t.mutant) {
 		return res, t.rewrite(res, meant)
 	}
 	return res, nil
@@ -87,9 +88,12 @@ func (t *transport) rewrite(res *http.Response, meant []byte) error {
 		return err
 	}
 	_ = res.Body.Close()
-	if t.mutant == "unknown_status_final" {
+	switch {
+	case t.mutant == "unknown_status_final":
 		body = unknownFinal(body)
-	} else {
+	case asksAlone(t.mutant):
+		body = withoutCheckouts(body)
+	default:
 		body = keyForm.ReplaceAll(body, keyForm.Find(meant))
 	}
 	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -173,6 +177,8 @@ func mutated(mutant string, secrets []string, next http.Handler) http.Handler {
 				body, _ := json.Marshal(v)
 				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 			}
+		case "ask_shipped", "failed_ask_ends":
+			// Its answers to reads are enough.
 		case "duplicates_by_event_id":
 			r = r.WithContext(context.WithValue(r.Context(), eventKey{}, r.Header.Get("Webhook-Id")))
 		case "unknown_status_final":

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import {
-  AlreadyPaid, AttemptOpen, InvalidWish, Misuse, Money, OrderError, Refused, SweepFailed, Teller, Till, TillError, Unavailable, Unclear, type Change, type CreatePaymentCharge, type CreateRefund, type Payment, type Progress,
+  AlreadyPaid, AttemptOpen, InvalidWish, Misuse, Money, OrderError, Refused, ReturnError, SweepFailed, Teller, Till, TillError, Unavailable, Unclear, verifyReturn, type Change, type CheckoutChange, type CreatePaymentCharge, type CreateRefund, type Payment, type Progress,
   type RefundChange,
   type Store,
 } from "../src/index.js";
 import { nodeWebhook } from "../src/node/index.js";
-import { actOutside, actedOutside, byOffset, floatedMajor, floatedQuantity, mutants, mutated, mutatedFetch, mutatedStore } from "./mutants.js";
+import { actOutside, actedOutside, asksAlone, byOffset, floatedMajor, floatedQuantity, mutants, mutated, mutatedFetch, mutatedStore } from "./mutants.js";
 
 /** A store with the shop's own tables beside it. */
 export interface Shop<Tx> {
@@ -39,6 +39,8 @@ export interface Command {
   quantity?: string;
   kind?: string;
   reason?: CreateRefund["reason"];
+  query: string;
+  return_url?: string;
   base_url: string;
   key_file: string;
   expect: "test" | "live";
@@ -81,9 +83,13 @@ class Driver<Tx> {
       case "new": return this.start(c);
       case "collect": case "payout": return this.write(c);
       case "refund": return this.refund(c);
+      case "checkout": return this.checkout(c);
+      case "come_back": return this.comeBack(c);
+      case "open_checkouts": return this.openCheckouts(c);
       case "give_back": return this.giveBack(c);
       case "send":
         if (c.kind === "refund") return this.sendRefund(c.order);
+        if (c.kind === "checkout") return this.sendCheckout(c.order);
         return sent(await (c.kind === "payout" ? this.teller.sendPayOut(c.order) : this.teller.send(c.order)));
       case "resend": return sent(await this.teller.resend(c.order));
       case "withdraw": return this.teller.withdraw(c.order);
@@ -124,7 +130,7 @@ class Driver<Tx> {
     const store = mutatedStore(this.shop.store, this.mutant, (point) => this.crash(point));
     this.teller = new Teller(this.till, store, (change, tx) => this.onChange(change, tx), {
       sendUntil: { payment: ms("send_until", 600_000), payout: ms("send_until", 86_400_000) }, lookAfter: ms("look_after", 60_000), openAfter: ms("open_after", 120_000),
-      now: () => Date.now() + ms("clock", 0), foreign: ms("foreign", 0) !== 0 || this.mutant === "foreign_handed_over",
+      now: () => Date.now() + ms("clock", 0), foreign: ms("foreign", 0) !== 0 || this.mutant === "foreign_handed_over" || asksAlone(this.mutant),
       from: ms("from_end", 0) === 0 || this.mutant === "history_shipped" ? "start" : "end",
     });
     await this.shop.store.install();
@@ -158,6 +164,36 @@ class Driver<Tx> {
     this.crash("after_write");
   }
 
+  /** Writes a wish to be paid on a page. With a phone, no other one may pay. */
+  private async checkout({ order, value, currency, phone, return_url }: Command): Promise<void> {
+    await this.shop.update((tx) => this.teller.checkout(tx, { order, amount: { value, currency }, return_url, ...(phone && { phone, phone_fixed: true }) }));
+    this.crash("after_write");
+  }
+
+  /** Makes the page, and tells where it is. */
+  private async sendCheckout(order: string): Promise<Result> {
+    const p = await this.teller.sendCheckout(order);
+    return { ...sent(p), url: p.url ?? "", page: !!p.url && !!p.return_secret };
+  }
+
+  /** Writes and makes pages for many orders, as customers do who go to the till. */
+  private async openCheckouts(c: Command): Promise<void> {
+    await each(c, async (_, order) => {
+      try {
+        await this.checkout({ ...c, order });
+        await this.teller.sendCheckout(order);
+      } catch (e) {
+        if (!(e instanceof AlreadyPaid)) throw e;
+      }
+    });
+  }
+
+  /** Verifies the way back of a customer, with what is kept with the order. */
+  private async comeBack({ order, query }: Command): Promise<Result> {
+    const { id, return_secret } = await this.teller.sendCheckout(order);
+    return { state: await verifyReturn(return_secret ?? "", id ?? "", new URLSearchParams(query)) };
+  }
+
   /** Sends a refund; and books it already, as one should not. */
   private async sendRefund(order: string): Promise<Result> {
     const p = await this.teller.sendRefund(order);
@@ -188,16 +224,19 @@ class Driver<Tx> {
 
   private async wait({ kind, order, seconds }: Command): Promise<Result> {
     const ms = seconds * 1000;
+    if (kind === "checkout") return { status: (await this.teller.waitCheckout(order, ms)).state };
     const about = kind === "payout" ? this.teller.waitPayOut(order, ms) : kind === "refund" ? this.teller.waitRefund(order, ms) : this.teller.wait(order, ms);
     return { status: (await about).status };
   }
 
   /** The shop's one function. */
   private async onChange(c: Change, tx: Tx): Promise<void> {
+    if (this.misheard(c)) return;
     const order = c.order || "foreign " + c.reference;
     if (this.fails-- > 0) throw new Error("the shop's function fails");
     let what = c.kind.replaceAll(".", " ");
     if (c.paid) what = c.alreadyPaid ? "give back" : "paid";
+    if (c.checkout) what = onPage(c, what);
     else if (c.failed) what = "failed";
     else if (c.takenBack) what = "taken back";
     else if (c.paidOut) what = "paid out";
@@ -208,7 +247,7 @@ class Driver<Tx> {
     if (c.lapsed && this.mutant === "lapse_forgotten") return;
     if (c.refunded && this.misbooked(c as RefundChange)) return;
     this.crash("in_function");
-    if (this.givesBack && c.paid && c.alreadyPaid) await this.teller.refund(tx, { order: c.order, payment: c.payment.id, reason: "duplicate" });
+    if (this.givesBack && (c.overpaid || (c.paid && c.alreadyPaid))) await this.teller.refund(tx, { order: c.order, payment: tooMuch(c), reason: "duplicate" });
     if (this.mutant === "function_outside") await actOutside(this.state, order, what);
     else await this.shop.act(tx, order, what);
   }
@@ -220,6 +259,16 @@ class Driver<Tx> {
     const booked = this.booked.has(sum);
     this.booked.add(sum);
     return booked && this.mutant === "refund_booked_by_amount";
+  }
+
+  /** Makes the mistakes about asks: it ships on each that succeeds and not on the checkout, takes one that fails for the end of the order, or forgets what was paid twice. True if the change is not heard. */
+  private misheard(c: Change): boolean {
+    if (this.mutant === "overpaid_forgotten") return c.overpaid;
+    if (!asksAlone(this.mutant)) return false;
+    const ships = this.mutant === "ask_shipped";
+    if (c.checkout) return c.paid && ships;
+    c.order ||= c.reference;
+    return (c.paid && !ships) || (c.failed && ships);
   }
 
   private async sweep(): Promise<Result> {
@@ -235,6 +284,10 @@ class Driver<Tx> {
   }
 
   private async cancel(c: Command): Promise<Result> {
+    if (c.kind === "checkout") {
+      const { id } = await this.teller.sendCheckout(c.order);
+      return { status: (await this.till.checkouts.cancel(id!)).state };
+    }
     const { items } = await this.till.payouts.page({ reference: c.order });
     if (!items[0]) throw new OrderError("no_attempt", c.order);
     return { status: (await this.till.payouts.cancel(items[0].id)).status };
@@ -276,6 +329,15 @@ async function each(c: Command, work: (i: number, order: string) => Promise<void
   if (errors.length) throw errors[0];
 }
 
+/** What the shop notes of a checkout. */
+function onPage(c: CheckoutChange, what: string): string {
+  if (c.paid) return what === "paid" && c.late ? "paid late" : what;
+  return c.overpaid ? "paid twice" : c.otherAmount ? "other amount" : c.kind.split(".")[1]!;
+}
+
+/** The payment that is to be given back. */
+const tooMuch = (c: Change): string => c.extra || (c.checkout ? c.checkout.payment_id : c.payment?.id) || "";
+
 /** The result of a send. */
 function sent(p: Progress): Result {
   return { state: p.state, replayed: p.replayed ?? false, ...(p.error ? { why: told(p.error)["error"] } : {}) };
@@ -286,6 +348,7 @@ function told(e: unknown): Result {
   const text = e instanceof Error ? e.message : String(e);
   if (e instanceof InvalidWish) return { error: "invalid", member: e.member, text };
   if (e instanceof AttemptOpen || e instanceof AlreadyPaid || (e instanceof OrderError && ["still_open", "may_have_arrived", "not_paid"].includes(e.code))) return { error: e.code, text };
+  if (e instanceof ReturnError) return { error: e.code, text };
   if (e instanceof Misuse && e.code === "wrong_mode") return { error: e.code, text };
   if (!(e instanceof TillError)) return { error: "other", text };
   const error = e instanceof Refused ? "refused" : e instanceof Unavailable ? "unavailable" : e instanceof Unclear ? "unclear" : "other";

@@ -13,7 +13,13 @@ export const mutants = [
   "conflict_retried", "retry_after_ignored", "float_amount", "offset_paging", "unknown_status_final", "function_outside",
   "lapse_forgotten", "foreign_handed_over", "history_shipped",
   "refund_new_key_per_try", "refund_booked_by_amount", "refund_booked_on_202",
+  "ask_shipped", "overpaid_forgotten", "failed_ask_ends",
 ];
+
+/** Tells whether a shop hears of asks as of payments, as one should not. */
+export const asksAlone = (mutant: string): boolean => mutant === "ask_shipped" || mutant === "failed_ask_ends";
+
+const ofCheckout = /"checkout":(?=\{"id":"[^"]*","link_id":(?:null|"[^"]*"),"n":)/g;
 
 const keyForm = /"idempotency_key":"[^"]*"/g;
 const statuses = ["pending", "processing", "success", "failed", "expired", "cancelled"];
@@ -21,7 +27,7 @@ const statuses = ["pending", "processing", "success", "failed", "expired", "canc
 /** Carries requests, dies where it is told to, and makes mistakes. */
 export function mutatedFetch(mutant: string, crash: (point: string) => void): typeof fetch {
   return async (address, init) => {
-    const create = init?.method === "POST" && /\/(payments|payouts|refunds)$/.test(String(address));
+    const create = init?.method === "POST" && /\/(payments|payouts|refunds|checkouts)$/.test(String(address));
     const newKey = create && (mutant === "new_key_per_try" || (mutant === "refund_new_key_per_try" && String(address).endsWith("/refunds")));
     const meant = init?.body ? new TextDecoder().decode(init.body as Uint8Array) : ""; // before the mistake
     let body = init?.body ?? null;
@@ -44,6 +50,7 @@ export function mutatedFetch(mutant: string, crash: (point: string) => void): ty
       const text = await res.text();
       return rewrite(text.replace(/"status":"([a-z_]+)","method"/g, (m, s: string) => (statuses.includes(s) ? m : '"status":"failed","method"')));
     }
+    if (asksAlone(mutant)) return rewrite((await res.text()).replace(ofCheckout, '"hidden":'));
     // The key that was sent is read as the one that was meant.
     if (newKey) return rewrite((await res.text()).replace(keyForm, meant.match(keyForm)![0]));
     return res;

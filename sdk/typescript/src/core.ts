@@ -29,7 +29,7 @@ export interface Attention {
 
 /** What a teller can be told. Times are in milliseconds. */
 export interface TellerOptions<Tx> {
-  /** How long a payment and a payout are sent, 10 minutes and 24 hours otherwise; a refund as long as a payout. Nobody's phone rings at night for an order of the afternoon. */
+  /** How long a payment and a payout are sent, 10 minutes and 24 hours otherwise; a checkout as long as a payment, a refund as a payout. Nobody's phone rings at night for an order of the afternoon. */
   sendUntil?: { payment?: number; payout?: number };
   /** How long after the deadline of a try the service is asked whether it arrived, 60 s otherwise. A request can be that long on its way. */
   lookAfter?: number;
@@ -40,14 +40,15 @@ export interface TellerOptions<Tx> {
   /**
    * Asks for news of all payments, payouts and refunds of the client, those too that this store did not make:
    * with another store, or by hand. Their change has no order. Without it the function hears of its own orders
-   * only, and of refunds of their payments, also those that others made.
+   * only, and of refunds of their payments, also those that others made. Checkouts that this store did not make, as
+   * those of links, come to `onOther` either way.
    */
   foreign?: boolean;
   /** Where a new store begins to read the event log: at its end otherwise, as what was paid before it was made is no news. */
   from?: "start" | "end";
   /** Is told what each round of run did, and the error of your function in a webhook, whose sender is told nothing about it. */
   onReport?: (report: Partial<Report>, error?: unknown) => void;
-  /** Is told about events that are no change of an attempt, each once; without it they are accepted and forgotten. */
+  /** Is told about events that are no change of an attempt, each once, and about checkouts that this store did not make; without it they are accepted and forgotten. */
   onOther?: (event: Event, tx: Tx) => void | Promise<void>;
   /** Is told about pending and processing, each once. */
   onProgress?: (change: Change, tx: Tx) => void | Promise<void>;

@@ -2,14 +2,14 @@ import type { EndedChange } from "./change.js";
 import { delay, failure, judge, named, passing, type Request, type Tried } from "./call.js";
 import type { Core } from "./core.js";
 import { Refused, Unclear, type TillError } from "./error.js";
-import { applyRead, millis, nothing, rank, rankFinal, type Thing } from "./inbox.js";
+import { applyRead, millis, nothing, pageOf, rank, rankFinal, statusOf, type Thing } from "./inbox.js";
 import { decode, parse, render } from "./json.js";
 import type { Operation } from "./operation.js";
 import * as op from "./operations.gen.js";
 import { AlreadyPaid, AttemptOpen, OrderError } from "./ordererror.js";
 import { byKey, madeBy } from "./payments.js";
-import { abandoned, isOpen, isPaid, stale, type Kind, type Row, type Settlement, type State } from "./store.js";
-import type { FieldError, Payment, Payout, Refund } from "./types.gen.js";
+import { abandoned, besides, isOpen, isPaid, paidBesides, stale, type Kind, type Row, type Settlement, type State } from "./store.js";
+import type { Checkout, FieldError, NewCheckout, Payment, Payout, Refund } from "./types.gen.js";
 
 /** When run sends a wish that nobody called send for, in ms. */
 const firstDue = 1000;
@@ -18,6 +18,10 @@ const firstDue = 1000;
 export async function put<Tx>(core: Core<Tx>, tx: Tx, kind: Kind, order: string, body: (key: string) => Uint8Array): Promise<void> {
   for (let n = 0; n < 3; n++) {
     let attempt = 1;
+    for (const row of await besides(core.store, tx, kind, order)) {
+      if (isPaid(row)) throw new AlreadyPaid(order);
+      if (isOpen(row)) throw new AttemptOpen(order, row.state, new Date(row.send_until));
+    }
     for (const row of await core.store.attempts(tx, kind, order)) {
       attempt = row.attempt + 1;
       const refund = kind === "refund";
@@ -56,13 +60,18 @@ export interface Progress {
    * - `lost`: the service had it, or of a payout or refund may have had it, and does not know it: a person looks.
    */
   state: "taken" | "later" | "unclear" | "lapsed" | "lost";
-  /** Of the payment, payout or refund, once taken. */
+  /** Of the payment, payout, refund or checkout, once taken. */
   id?: string;
   /** As the service answered, if it just did. */
   payment?: Payment;
   payout?: Payout;
   refund?: Refund;
+  checkout?: Checkout;
   replayed?: boolean;
+  /** Of a checkout, once taken: send the customer there. */
+  url?: string;
+  /** Of a checkout, once taken: for `verifyReturn`. */
+  return_secret?: string;
   /** An `Unavailable` or `Unclear`, for the log. */
   error?: unknown;
 }
@@ -112,7 +121,7 @@ export async function send<Tx>(core: Core<Tx>, row: Row, tries: number, signal?:
 
 /** The progress of a row that is sent no more. @internal */
 export function settled(row: Row): Progress {
-  if (row.state === "taken" || row.state === "ended") return { state: "taken", id: row.remote_id };
+  if (row.state === "taken" || row.state === "ended") return { state: "taken", id: row.remote_id, ...(row.kind === "checkout" && pageOf(row)) };
   if (row.state === "lapsed") return { state: "lapsed" };
   if (row.state === "lost") return { state: "lost", id: row.remote_id };
   throw new Refused({ ...keptOf(row.details), ...named({}), code: row.problem, retry_after: 0, idempotency_key: row.idempotency_key, tries: row.tries, reason: "" });
@@ -120,6 +129,7 @@ export function settled(row: Row): Progress {
 
 const creates: Record<Kind, [post: Operation, list: Operation]> = {
   payment: [op.createPayment, op.listPayments], payout: [op.createPayout, op.listPayouts], refund: [op.createRefund, op.listRefunds],
+  checkout: [op.createCheckout, op.listCheckouts],
 };
 
 /** Makes one try, which was counted, and settles the row. It also returns when to try again, 0 for not now. */
@@ -152,7 +162,7 @@ async function post<Tx>(core: Core<Tx>, row: Row, before: boolean, end: number, 
       const found = await find(core, row, signal);
       if (found) return [await adopt(core, row, found), 0];
       // The try before of a payout or refund may have been taken, by a service that was restored since.
-      verdict = row.kind === "payment" ? "refused" : "unclear";
+      verdict = row.kind === "payment" || row.kind === "checkout" ? "refused" : "unclear";
     } catch {
       verdict = "unclear";
     }
@@ -189,7 +199,7 @@ export async function end<Tx>(core: Core<Tx>, row: Row, s: Omit<Settlement, "ide
     done = !!mine && s.from.includes(mine.state) && (s.lease ?? mine.lease) === mine.lease;
     if (!done) return {};
     const change = {
-      ...nothing, kind: `${kind}.${s.state}`, order, reference, attempt, idempotency_key: key, alreadyPaid: kind !== "refund" && attempts.some((a) => a !== mine && isPaid(a)),
+      ...nothing, kind: `${kind}.${s.state}`, order, reference, attempt, idempotency_key: key, alreadyPaid: kind !== "refund" && (attempts.some((a) => a !== mine && isPaid(a)) || (await paidBesides(core.store, tx, row))),
       problem: s.problem, detail, errors, [s.state]: true,
     };
     await core.fn(change as EndedChange, tx);
@@ -231,20 +241,29 @@ export async function settle<Tx>(core: Core<Tx>, row: Row, s: Omit<Settlement, "
 /** How long the outbox waits after a try, in ms: 1, 2, 4 … 60 s. @internal */
 export const outboxDelay = (tries: number): number => Math.min(60_000, 1000 * 2 ** Math.max(Math.min(tries, 7) - 1, 0));
 
-const progress = ({ kind }: Row, made: Thing, replayed: boolean): Progress => ({ state: "taken", id: made.id, [kind]: made, replayed });
+const progress = ({ kind }: Row, made: Thing, replayed: boolean): Progress => ({ state: "taken", id: made.id, [kind]: made, replayed, ...("return_secret" in made && given(made)) });
+
+/** What is kept of a page that was made. */
+const given = (made: Thing) => ({ url: (made as NewCheckout).url ?? "", return_secret: (made as NewCheckout).return_secret });
 
 /** Notes that the service has it. News that came before the answer is not undone. */
 async function take<Tx>(core: Core<Tx>, row: Row, made: Thing): Promise<void> {
-  await settle(core, row, {
+  const page = "state" in made;
+  const taken = await settle(core, row, {
     from: ["written", "sending", "lapsed", "refused", "lost"], state: "taken", next_at: core.now() + core.openAfter, send_until: millis(made.expires_at), remote_id: made.id,
     ...(row.problem === abandoned ? {} : { problem: "", details: "" }),
+    ...(page && { details: render(given(made)) }),
     // What ended is told by apply, with the call of the function.
-    ...(row.status === "" && rank(made.status) < rankFinal ? { status: made.status } : {}),
+    ...(row.status === "" && rank(statusOf(made)) < rankFinal ? { status: statusOf(made) } : {}),
   });
+  if (taken || !page) return;
+  // News came before the answer. Its payment is kept, and the page's address with it.
+  const now = (await core.store.newest(row.kind, row.order_id)) ?? row;
+  await settle(core, row, { from: ["taken", "ended"], details: render({ ...pageOf(now), ...given(made) }) });
 }
 
-/** Asks the service for what a row made. */
-const find = <Tx>(core: Core<Tx>, row: Row, signal?: AbortSignal): Promise<Thing | undefined> => byKey(core.till.caller, creates[row.kind][1], row.idempotency_key, signal);
+/** Asks the service for what a row made. A checkout is not looked for: nobody was given its address. */
+const find = async <Tx>(core: Core<Tx>, row: Row, signal?: AbortSignal): Promise<Thing | undefined> => row.kind === "checkout" ? undefined : byKey(core.till.caller, creates[row.kind][1], row.idempotency_key, signal);
 
 /** Takes what was found, with the news that it brings. */
 async function adopt<Tx>(core: Core<Tx>, row: Row, made: Thing): Promise<Progress> {
@@ -256,7 +275,7 @@ async function adopt<Tx>(core: Core<Tx>, row: Row, made: Thing): Promise<Progres
 /**
  * Ends a wish whose time is over. What was never sent lapses. What may have arrived is asked for by its
  * key, not sooner than a request can be on its way; it is never posted again. If the service does not know
- * it, a payment lapses. A payout or refund is lost: a service that was restored from a backup forgot what it
+ * it, a payment lapses, and so does a checkout whose address was given to nobody. A payout or refund is lost: a service that was restored from a backup forgot what it
  * had paid out since, and one more would pay twice.
  */
 async function lapse<Tx>(core: Core<Tx>, row: Row, now: number, signal?: AbortSignal): Promise<Progress> {
@@ -278,7 +297,7 @@ async function lapse<Tx>(core: Core<Tx>, row: Row, now: number, signal?: AbortSi
     return { state: "unclear", error };
   }
   if (found) return adopt(core, row, found);
-  const state = row.kind === "payment" ? "lapsed" : "lost";
+  const state = row.kind === "payment" || (row.kind === "checkout" && !row.remote_id) ? "lapsed" : "lost";
   const ended = await end(core, row, { from: ["sending"], lease: row.lease, state, problem: stale }, true);
   return { state: ended ? state : "unclear" }; // otherwise news came meanwhile
 }

@@ -1,5 +1,5 @@
 /** Kinds of rows in the outbox. */
-export type Kind = "payment" | "payout" | "refund";
+export type Kind = "payment" | "payout" | "refund" | "checkout";
 
 /**
  * States of a row in the outbox.
@@ -31,14 +31,14 @@ export interface Row {
   lease: number;
   /** After this it is posted no more; once taken, when the customer's time ends. */
   send_until: number;
-  /** The id of the payment, payout or refund; "" before it is known. */
+  /** The id of the payment, payout, refund or checkout; "" before it is known. */
   remote_id: string;
   /** The last kind of news, without its noun: success, late_success, reversed, … */
   status: string;
   /** Why a person should look. */
   problem: string;
   created_at: number;
-  /** JSON: status, detail, request_id and errors of the problem; "" where there are none. */
+  /** JSON: status, detail, request_id and errors of the problem; url, return_secret and payment_id of a checkout; "" where there are none. */
   details: string;
 }
 
@@ -126,7 +126,17 @@ export const [abandoned, withdrawn, stale, needsAttention] = ["abandoned", "with
 export const isOpen = (r: Row): boolean => ["written", "sending", "taken", "lost"].includes(r.state) && r.problem !== abandoned;
 
 /** Reports whether an attempt brought money that stands. @internal */
-export const isPaid = (r: Row): boolean => r.status === "success" || r.status === "late_success";
+export const isPaid = (r: Row): boolean => brought(r.status);
+
+/** Reports whether a status says that money came. @internal */
+export const brought = (status: string): boolean => ["success", "late_success", "paid", "overpaid"].includes(status);
+
+/** Reports whether the order of a row was paid in the other way: by a number, or on a page. @internal */
+export const paidBesides = async <Tx>(store: Store<Tx>, tx: Tx, { kind, order_id }: Row): Promise<boolean> => (await besides(store, tx, kind, order_id)).some(isPaid);
+
+/** The attempts of an order in the other way to be paid. @internal */
+export const besides = async <Tx>(store: Store<Tx>, tx: Tx, kind: Kind, order: string): Promise<Row[]> =>
+  kind === "payment" ? store.attempts(tx, "checkout", order) : kind === "checkout" ? store.attempts(tx, "payment", order) : [];
 
 /** Reports whether an attempt ended without money. @internal */
 export const isUnpaid = (r: Row): boolean => ["failed", "expired", "cancelled"].includes(r.status);

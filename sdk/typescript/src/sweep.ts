@@ -1,7 +1,7 @@
 import { sleep } from "./call.js";
 import { turn, type Core, type Report } from "./core.js";
 import { Refused, Unavailable } from "./error.js";
-import { applyEvent, applyRead, rank, rankFinal, type Thing } from "./inbox.js";
+import { applyEvent, applyRead, rank, rankFinal, statusOf, type Thing } from "./inbox.js";
 import * as op from "./operations.gen.js";
 import { OrderError, StillOpen } from "./ordererror.js";
 import { detailsOf, end, send, settle, settled } from "./outbox.js";
@@ -192,21 +192,27 @@ async function readRow<Tx>(core: Core<Tx>, row: Row, r: Report, signal?: AbortSi
   r.open++;
 }
 
-const gets = { payment: op.getPayment, payout: op.getPayout, refund: op.getRefund };
+const gets = { payment: op.getPayment, payout: op.getPayout, refund: op.getRefund, checkout: op.getCheckout };
 
-/** Reads what a row made. What the service does not know any more is lost: that is reported, never posted by itself. */
+/**
+ * Reads what a row made. What the service does not know any more is lost: that is reported, never posted by itself. A
+ * checkout is made again by its key as long as it can be paid: its page asks by the same keys as the lost one, so nobody
+ * is debited twice.
+ */
 async function readAndApply<Tx>(core: Core<Tx>, row: Row, wait: number, signal?: AbortSignal): Promise<Thing | undefined> {
   let about: Thing;
   try {
     about = await getWaiting<Thing>(core.till.caller, gets[row.kind], row.remote_id, wait, signal);
   } catch (e) {
     if (!(e instanceof Refused && e.code === row.kind + "_not_found")) throw e;
-    await end(core, row, { from: ["taken", "ended"], state: "lost", problem: e.code, details: detailsOf(e) });
+    const again = row.kind === "checkout" && row.state === "taken" && core.now() < row.send_until;
+    if (again) await settle(core, row, { from: ["taken"], state: "sending", next_at: core.now() });
+    else await end(core, row, { from: ["taken", "ended"], state: "lost", problem: e.code, details: detailsOf(e) });
     return undefined;
   }
   await applyRead(core, row.kind, about);
   const s: Omit<Settlement, "idempotency_key"> = { from: ["taken"], next_at: core.now() + core.openAfter };
-  if (about.resolution?.state === needsAttention && row.problem !== abandoned) s.problem = needsAttention;
+  if ("resolution" in about && about.resolution?.state === needsAttention && row.problem !== abandoned) s.problem = needsAttention;
   await settle(core, row, s);
   return about;
 }
@@ -225,7 +231,7 @@ export async function wait<Tx>(core: Core<Tx>, kind: Kind, order: string, ms: nu
     } else if (row.state === "taken" || row.state === "ended") {
       try {
         const about = await readAndApply(core, row, Math.min(end - Date.now(), 30_000), signal);
-        if (about && rank(about.status) >= rankFinal) return about;
+        if (about && rank(statusOf(about)) >= rankFinal) return about;
       } catch (e) {
         if (!(e instanceof Unavailable)) throw e;
       }

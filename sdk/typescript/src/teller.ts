@@ -2,15 +2,15 @@ import type { Till } from "./client.js";
 import type { Change } from "./change.js";
 import type { Core, Report, TellerOptions } from "./core.js";
 import { Misuse } from "./error.js";
-import { clockHint, applyEvent } from "./inbox.js";
+import { clockHint, applyEvent, pageOf } from "./inbox.js";
 import { readAll, encode, render } from "./json.js";
 import { checkMinor, type Money, type MoneyValue } from "./money.js";
 import { put, sendOrder, settle, type Progress } from "./outbox.js";
 import { OrderError, type InvalidMember, InvalidWish } from "./ordererror.js";
 import type { CallOptions } from "./payments.js";
-import { abandoned, isOpen, isPaid, withdrawn, type Settlement, type Store } from "./store.js";
+import { abandoned, isOpen, isPaid, withdrawn, type Row, type Settlement, type Store } from "./store.js";
 import { run, sweep, wait } from "./sweep.js";
-import type { CreatePaymentCharge, CreatePaymentTax, CreateRefund, Event, Payment, Payout, Refund } from "./types.gen.js";
+import type { Checkout, CreateCheckout, CreatePaymentCharge, CreatePaymentTax, CreateRefund, Event, Payment, Payout, Refund } from "./types.gen.js";
 import { maxDelivery, verify, WebhookError, type HeadersLike } from "./webhook.js";
 
 /** A wish to pay somebody. */
@@ -36,11 +36,23 @@ export interface Collect extends PayOut {
   tax?: CreatePaymentTax | undefined;
 }
 
+/** A wish to be paid on a page of the service, by any number and any of your methods. */
+export interface CheckoutWish extends Pick<CreateCheckout, "expires_in_seconds" | "country" | "methods" | "phone" | "phone_fixed" | "return_url" | "language" | "charge" | "tax"> {
+  /** Your id of what is paid. */
+  order: string;
+  amount: Money | MoneyValue;
+  /** The order if absent. The page shows it. */
+  reference?: string | undefined;
+  /** The page shows it. */
+  description?: string | undefined;
+  metadata?: { [member: string]: unknown } | undefined;
+}
+
 /** A wish to give a payment back, all of it or a part, to who paid it. */
 export interface GiveBack {
   /** Your id of what was paid. */
   order: string;
-  /** The id of the payment, as `change.payment.id`; needed only if the order was paid more than once. */
+  /** The id of the payment, as `change.payment.id` or `change.extra`; needed only if the order was paid more than once. */
   payment?: string | undefined;
   /** All that is left if absent. */
   amount?: Money | MoneyValue | undefined;
@@ -59,7 +71,7 @@ export interface Received {
 }
 
 /**
- * Collects, pays out, refunds, listens and sweeps. It is a client, a store and one function of yours. The function
+ * Collects, opens checkouts, pays out, refunds, listens and sweeps. It is a client, a store and one function of yours. The function
  * is called once for each change of an attempt, inside a transaction of the store. If it fails, nothing is
  * saved and the change comes again. What does not roll back, as mail, belongs into a queue that it writes in
  * the transaction.
@@ -70,7 +82,8 @@ export class Teller<Tx> {
   constructor(till: Till, store: Store<Tx>, fn: (change: Change, tx: Tx) => void | Promise<void>, options: TellerOptions<Tx> = {}) {
     const { sendUntil, lookAfter = 60_000, openAfter = 120_000, cursor = "events", now = Date.now } = options;
     const payout = sendUntil?.payout ?? 86_400_000;
-    const until = { payment: sendUntil?.payment ?? 600_000, payout, refund: payout };
+    const payment = sendUntil?.payment ?? 600_000;
+    const until = { payment, payout, refund: payout, checkout: payment };
     this.core = { till, store, fn, options, until, lookAfter, openAfter, cursor, now: () => Math.trunc(now()), pace: 0 };
   }
 
@@ -83,6 +96,16 @@ export class Teller<Tx> {
     check(c, true);
     const { name, email, charge, tax } = c;
     await put(this.core, tx, "payment", c.order, body(c, { customer: { phone: c.phone, name, email }, charge, tax }));
+  }
+
+  /**
+   * Writes a wish to be paid on a page in your transaction, like collect. An order is asked for in one way at a time:
+   * while a payment or another checkout of it may bring money, that is refused. `sendCheckout` makes the page.
+   */
+  async checkout(tx: Tx, c: CheckoutWish): Promise<void> {
+    check(c as Partial<PayOut>, false, true);
+    const { order, amount, reference, description, metadata, ...rest } = c;
+    await put(this.core, tx, "checkout", order, body({ order, amount, reference, description, metadata }, rest));
   }
 
   /** Writes a wish to pay somebody in your transaction, like collect. */
@@ -100,10 +123,11 @@ export class Teller<Tx> {
     check(r);
     let id = r.payment;
     if (!id) {
-      const paid = (await this.core.store.attempts(tx, "payment", r.order)).filter(isPaid);
-      if (!paid.length) throw new OrderError("not_paid", r.order);
-      if (paid.length > 1) throw new InvalidWish("payment", "is missing: the order was paid more than once");
-      id = paid[0]!.remote_id;
+      const { store } = this.core;
+      const [paid, more] = [...(await store.attempts(tx, "payment", r.order)), ...(await store.attempts(tx, "checkout", r.order))].filter(isPaid);
+      if (!paid) throw new OrderError("not_paid", r.order);
+      if (more || paid.status === "overpaid") throw new InvalidWish("payment", "is missing: the order was paid more than once");
+      id = paid.kind === "checkout" ? pageOf(paid).payment_id : paid.remote_id;
     }
     await put(this.core, tx, "refund", r.order, body(r, { payment_id: id, reason: r.reason }));
   }
@@ -126,6 +150,14 @@ export class Teller<Tx> {
   }
 
   /**
+   * Makes the page of the newest checkout of an order, like send. Send the customer to the `url` of the answer. Once it is
+   * taken the same call answers from the store, with the same address and the same return secret.
+   */
+  sendCheckout(order: string, options: CallOptions = {}): Promise<Progress> {
+    return sendOrder(this.core, "checkout", order, options.signal);
+  }
+
+  /**
    * Sends what is not sent, and reads the payment until its status is final, at most for so many
    * milliseconds: then it throws `StillOpen`. Your function has been called when it returns.
    */
@@ -141,16 +173,28 @@ export class Teller<Tx> {
     return wait(this.core, "refund", order, ms, options.signal) as Promise<Refund>;
   }
 
+  /** Waits until it is paid, expired or cancelled. */
+  waitCheckout(order: string, ms: number, options: CallOptions = {}): Promise<Checkout> {
+    return wait(this.core, "checkout", order, ms, options.signal) as Promise<Checkout>;
+  }
+
+  /** The newest attempt to be paid for an order, by a number or on a page. */
+  private async latest(order: string): Promise<Row | undefined> {
+    const row = await this.core.store.newest("payment", order);
+    const page = await this.core.store.newest("checkout", order);
+    return page && !(row && row.created_at >= page.created_at) ? page : row;
+  }
+
   /** Ends an attempt of which provably nothing arrived, for example to offer another method. */
   async withdraw(order: string): Promise<void> {
-    const row = await this.core.store.newest("payment", order);
+    const row = await this.latest(order);
     if (!row) throw new OrderError("no_attempt", order);
     if (!(await settle(this.core, row, { from: ["written"], state: "lapsed", problem: withdrawn }))) throw new OrderError("may_have_arrived", order);
   }
 
   /** Lets a new attempt begin beside one that is stuck. The old one is sent no more, but it may still bring money: `change.alreadyPaid` tells it then. */
   async abandon(order: string): Promise<void> {
-    const row = await this.core.store.newest("payment", order);
+    const row = await this.latest(order);
     if (!row || !isOpen(row)) throw new OrderError("not_stuck", order);
     const unsent = row.state === "sending" || row.state === "written";
     const s: Omit<Settlement, "idempotency_key"> = unsent ? { from: ["written", "sending"], send_until: this.core.now() } : { from: ["taken", "lost"] };
@@ -159,11 +203,11 @@ export class Teller<Tx> {
 
   /** Posts an attempt again that the service lost with a restored backup. The operator recognises it. M-Pesa does not: look at its statement first. */
   async resend(order: string, options: CallOptions = {}): Promise<Progress> {
-    const { store, now, until } = this.core;
-    const row = await store.newest("payment", order);
+    const { now, until } = this.core;
+    const row = await this.latest(order);
     const again = row?.state === "lost" && (await settle(this.core, row, { from: ["lost"], state: "sending", next_at: now(), send_until: now() + until.payment }));
     if (!again) throw new OrderError("not_lost", order);
-    return this.send(order, options);
+    return sendOrder(this.core, row.kind, order, options.signal);
   }
 
   /**
@@ -235,7 +279,7 @@ function body(w: Partial<PayOut>, rest: object): (key: string) => Uint8Array {
 const [maxOrder, maxReference, maxDescription, maxAmount] = [128, 128, 255, 15];
 
 /** Checks a wish; one to whom money is asked for or sent has a method, an amount and a phone. */
-function check(w: Partial<PayOut>, someone = false): void {
+function check(w: Partial<PayOut>, someone = false, amount = someone): void {
   const must = (ok: boolean, member: InvalidMember, problem: string) => {
     if (!ok) throw new InvalidWish(member, problem);
   };
@@ -243,7 +287,7 @@ function check(w: Partial<PayOut>, someone = false): void {
   const length = (text: string | undefined) => [...(text ?? "")].length;
   must(text(w.order) && encode(w.order!).length <= maxOrder, "order", "has 1 to 128 bytes");
   must(!someone || text(w.method), "method", "is missing");
-  if (someone || w.amount) {
+  if (amount || w.amount) {
     const { value, currency } = w.amount!;
     try {
       checkMinor(value, currency);
@@ -253,7 +297,7 @@ function check(w: Partial<PayOut>, someone = false): void {
     }
     must(value !== "0" && value.length <= maxAmount, "amount", "is more than nothing and has at most 15 digits");
   }
-  must(!someone || /^[0-9]{1,15}$/.test(w.phone!), "phone", "is digits only, calling code first");
+  must((!someone && !w.phone) || /^[0-9]{1,15}$/.test(w.phone!), "phone", "is digits only, calling code first");
   must(length(w.description) <= maxDescription && length(w.reference) <= maxReference, "description or reference", "is too long");
   try {
     if (w.metadata) render(w.metadata, "", false);

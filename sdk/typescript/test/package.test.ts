@@ -30,7 +30,9 @@ test("it is small", async () => {
   const teller = size(await bundle('export { Till, Teller } from "./index.js"; export { pgStore } from "./stores/index.js"'));
   console.log(`minified and gzipped: core ${core} bytes, client, teller and a store ${teller} bytes`);
   assert.ok(core <= 8000, `the core has ${core} bytes`);
-  assert.ok(teller <= 16_500, `with teller and a store it has ${teller} bytes`);
+  // It was 16 500 until the teller opened checkouts. They take 900 bytes: what their news is, whose an ask is, and what
+  // is done where a page shows another amount than was wished for, which no shop is to write itself.
+  assert.ok(teller <= 17_000, `with teller and a store it has ${teller} bytes`);
 });
 
 test("it runs where there is no Node", async () => {
