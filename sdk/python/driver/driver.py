@@ -11,6 +11,7 @@ import sqlite3
 import sys
 import threading
 import time
+import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -128,7 +129,7 @@ class Driver:
             look_after=seconds("look_after", 60),
             open_after=seconds("open_after", 120),
             clock=lambda: time.time() + seconds("clock", 0),
-            foreign=bool(options.get("foreign")) or self.mutant == "foreign_handed_over",
+            foreign=bool(options.get("foreign")) or self.mutant == "foreign_handed_over" or mutants.asks_alone(self.mutant),
             from_start=not options.get("from_end") or self.mutant == "history_shipped",
         )
         self.shop.store.install()
@@ -158,8 +159,49 @@ class Driver:
         self.shop.update(lambda tx: self.teller.refund(tx, order=c["order"], amount=amount, reason=c.get("reason", "")))
         self.crash("after_write")
 
+    def do_checkout(self, c):
+        """Writes a wish to be paid on a page. With a phone, no other one may pay."""
+        amount, phone = till.Money.minor(c["value"], c["currency"]), c.get("phone", "")
+        wish = dict(order=c["order"], amount=amount, phone=phone, phone_fixed=bool(phone), return_url=c.get("return_url", ""))
+        self.shop.update(lambda tx: self.teller.checkout(tx, **wish))
+        self.crash("after_write")
+
+    def do_open_checkouts(self, c):
+        """Writes and makes pages for many orders, as customers do who go to the till."""
+
+        def one(n):
+            order = "b-%d" % (c["from"] + n)
+            try:
+                self.do_checkout(dict(c, order=order))
+            except till.AlreadyPaid:
+                return
+            self.teller.send_checkout(order)
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(one, range(c["n"])))
+
+    def do_come_back(self, c):
+        """Verifies the way back of a customer, with what is kept with the order."""
+        p = self.teller.send_checkout(c["order"])
+        return {"state": till.verify_return(p.return_secret, p.id, dict(urllib.parse.parse_qsl(c["query"])))}
+
+    def misheard(self, c):
+        """Makes the mistakes about asks: ships on each that succeeds and not on the checkout, takes one that fails for the
+        end of the order, or forgets what was paid twice. Tells whether the change is not heard."""
+        if self.mutant == "overpaid_forgotten":
+            return c.overpaid
+        if not mutants.asks_alone(self.mutant):
+            return False
+        ships = self.mutant == "ask_shipped"
+        if c.checkout is not None:
+            return c.paid and ships
+        c.order = c.order or c.reference
+        return c.paid and not ships or c.failed and ships
+
     def on_change(self, c, tx):
         """The shop's one function."""
+        if self.misheard(c):
+            return
         order = c.order or "foreign " + c.reference
         self.fails -= 1
         if self.fails >= 0:
@@ -169,6 +211,8 @@ class Driver:
             what = "give back" if c.already_paid else "paid"
         for yes, word in ((c.failed, "failed"), (c.taken_back, "taken back"), (c.paid_out, "paid out"), (c.payout_failed, "payout failed"), (c.refund_failed, "refund failed")):
             what = word if yes else what
+        if c.checkout is not None:
+            what = on_page(c, what)
         if c.refunded:
             what = "refunded %s left %s" % (c.refund.amount.value, c.left.value if c.left else "?")
         if c.refused or c.lapsed or c.lost:
@@ -178,8 +222,9 @@ class Driver:
         if c.refunded and self.misbooked(c):
             return
         self.crash("in_function")
-        if self.gives_back and c.already_paid:
-            self.teller.refund(tx, order=c.order, payment=c.payment.id, reason="duplicate")
+        if self.gives_back and (c.already_paid or c.overpaid):
+            spare = c.extra or (c.checkout.payment_id if c.checkout else c.payment.id)
+            self.teller.refund(tx, order=c.order, payment=spare, reason="duplicate")
         if self.mutant == "function_outside":
             mutants.act_outside(self.state, order, what)
         else:
@@ -199,6 +244,9 @@ class Driver:
             if self.mutant == "refund_booked_on_202" and p.refund is not None:
                 self.shop.update(lambda tx: self.shop.act(tx, c["order"], "refunded " + p.refund.amount.value))
             return sent(p)
+        if c.get("kind") == "checkout":
+            p = self.teller.send_checkout(c["order"])
+            return dict(sent(p), url=p.url, page=bool(p.url and p.return_secret))
         return sent(self.teller.send_payout(c["order"]) if c.get("kind") == "payout" else self.teller.send(c["order"]))
 
     def do_resend(self, c):
@@ -211,6 +259,8 @@ class Driver:
         self.teller.abandon(c["order"])
 
     def do_wait(self, c):
+        if c.get("kind") == "checkout":
+            return {"status": self.teller.wait_checkout(c["order"], float(c.get("seconds", 0))).state}
         wait = {"payout": self.teller.wait_payout, "refund": self.teller.wait_refund}.get(c.get("kind"), self.teller.wait)
         return {"status": wait(c["order"], float(c.get("seconds", 0))).status}
 
@@ -307,6 +357,8 @@ class Driver:
         return {"count": len(ids), "twice": twice, "ids": list(ids)}
 
     def do_cancel(self, c):
+        if c.get("kind") == "checkout":
+            return {"status": self.client.checkouts.cancel(self.teller.send_checkout(c["order"]).id).state}
         try:
             payout = self.teller.wait_payout(c["order"], 0)
         except till.StillOpen:
@@ -319,6 +371,13 @@ class Driver:
 
     def do_create_key(self, c):
         self.client.api_keys.create(till.CreateApiKey(name="suite"))
+
+
+def on_page(c, what):
+    """What the shop notes of a checkout."""
+    if c.paid:
+        return "paid late" if c.late and what == "paid" else what
+    return "paid twice" if c.overpaid else "other amount" if c.other_amount else c.kind.partition(".")[2]
 
 
 def sent(p):
@@ -352,6 +411,8 @@ def told(error, result):
             break
         if isinstance(e, till.InvalidWish):
             result["member"] = e.member
+        if isinstance(e, till.ReturnError):
+            result["error"] = e.word
     result["text"] = repr(error)
     return result
 

@@ -22,11 +22,20 @@ MUTANTS = (
     "conflict_retried", "retry_after_ignored", "float_amount", "offset_paging", "unknown_status_final", "function_outside",
     "lapse_forgotten", "foreign_handed_over", "history_shipped",
     "refund_new_key_per_try", "refund_booked_by_amount", "refund_booked_on_202",
+    "ask_shipped", "overpaid_forgotten", "failed_ask_ends",
 )  # fmt: skip
 
 KEY_FORM = re.compile(rb'"idempotency_key":"[^"]*"')
 STATUS_FORM = re.compile(rb'"status":"([a-z_]+)","method"')
 KNOWN = (b"pending", b"processing", b"success", b"failed", b"expired", b"cancelled")
+
+
+OF_CHECKOUT = re.compile(rb'"checkout":(?=\{"id":"[^"]*","link_id":(?:null|"[^"]*"),"n":)')
+
+
+def asks_alone(mutant):
+    """Tells whether a shop hears of asks as of payments, as one should not."""
+    return mutant in ("ask_shipped", "failed_ask_ends")
 
 
 class Rewritten:
@@ -51,7 +60,7 @@ class Transport(transport.Transport):
         self.crash, self.mutant = crash, mutant
 
     def send(self, method, url, headers, body, deadline, fresh):
-        create = method == "POST" and url.endswith(("/payments", "/payouts", "/refunds"))
+        create = method == "POST" and url.endswith(("/payments", "/payouts", "/refunds", "/checkouts"))
         new_key = create and (self.mutant == "new_key_per_try" or self.mutant == "refund_new_key_per_try" and url.endswith("/refunds"))
         meant = body
         if new_key:
@@ -70,6 +79,8 @@ class Transport(transport.Transport):
             del response.headers["Retry-After"]
         if self.mutant == "unknown_status_final":
             return Rewritten(response, STATUS_FORM.sub(lambda m: m[0] if m[1] in KNOWN else b'"status":"failed","method"', whole(response)))
+        if asks_alone(self.mutant):
+            return Rewritten(response, OF_CHECKOUT.sub(b'"hidden":', whole(response)))
         if new_key:
             return Rewritten(response, KEY_FORM.sub(KEY_FORM.search(meant)[0], whole(response)))
         return response

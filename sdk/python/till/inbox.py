@@ -6,27 +6,53 @@ import json
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 from .client import Till
 from .error import CallError
 from .error import Refused as CallRefused
 from .money import Money
-from .store import ABANDONED, ENDED, LAPSED, LOST, PAYMENT, PAYOUT, REFUND, REFUSED, TAKEN, Cursor, Decision, Row, Settlement, Store, Subject
-from .types_gen import ErrorCode, Event, EventKind, FieldError, Payment, Payout, Refund
+from .store import (
+    ABANDONED,
+    CHECKOUT,
+    ENDED,
+    LAPSED,
+    LOST,
+    NEEDS_ATTENTION,
+    OTHER_WAY,
+    PAYMENT,
+    PAYOUT,
+    REFUND,
+    REFUSED,
+    TAKEN,
+    Cursor,
+    Decision,
+    Row,
+    Settlement,
+    Store,
+    Subject,
+    brought,
+)
+from .types_gen import Checkout, CheckoutSnapshot, CheckoutState, ErrorCode, Event, EventKind, FieldError, NewCheckout, Payment, Payout, Refund
 from .wire import Timestamp, parse
 
 SWEEP_GAP = 0.05  # s between calls: at most 20 a second
 
 LATE = "late_success"
 REVERSED = "reversed"
+OVERPAID = "overpaid"
+OTHER_AMOUNT = "other_amount"  # what a checkout shows is not what was wished for
 
 RANK_FINAL = 3  # from here the attempt has ended
-_RANKS = {"pending": 1, "processing": 2, "success": RANK_FINAL, "failed": RANK_FINAL, "expired": RANK_FINAL, "cancelled": RANK_FINAL, LATE: 4, REVERSED: 5}
+_RANKS = {
+    "pending": 1, "open": 1, "processing": 2, "success": RANK_FINAL, "failed": RANK_FINAL, "expired": RANK_FINAL, "cancelled": RANK_FINAL,
+    LATE: 4, "paid": 4,  # money that comes to a checkout after it had expired wins
+    REVERSED: 5, OVERPAID: 5,
+}  # fmt: skip
 
 
 def rank(status: Optional[str]) -> int:
-    """Orders the news of one payment, payout or refund; 0 is no news of an attempt."""
+    """Orders the news of one payment, payout, refund or checkout; 0 is no news of an attempt."""
     return _RANKS.get(status or "", 0)
 
 
@@ -34,14 +60,14 @@ def rank(status: Optional[str]) -> int:
 class Change:
     """News about an attempt."""
 
-    kind: str  # as EventKind.PAYMENT_SUCCESS; or payment.refused, .lapsed, .lost, which are no events of the service, and so for payouts and refunds
+    kind: str  # as EventKind.PAYMENT_SUCCESS; or payment.refused, .lapsed, .lost, which are no events of the service, and so for payouts, refunds and checkouts
     order: str = ""  # "" for a payment that this outbox did not make; see the option foreign
-    reference: str = ""  # as the payment, payout or refund has it
+    reference: str = ""  # as the payment, payout, refund or checkout has it
     attempt: int = 0  # of a refund, which one of the order's; 0 if it was made elsewhere
     key: str = ""  # the idempotency key
-    late: bool = False  # the money came after it had failed or expired
+    late: bool = False  # the money came after it had failed, expired or been cancelled
     already_paid: bool = False  # another attempt of the order was paid before: give this one back
-    payment: Optional[Payment] = None  # None when it was refused, lapsed or lost, and for payouts and refunds
+    payment: Optional[Payment] = None  # None when it was refused, lapsed or lost, and for payouts, refunds and checkouts
     payout: Optional[Payout] = None
     event_id: str = ""  # "" where no event brought the news
     sequence: int = 0
@@ -50,16 +76,37 @@ class Change:
     errors: List[FieldError] = field(default_factory=list)
     refund: Optional[Refund] = None
     left: Optional[Money] = None  # of a refund's payment, what can still go back, with refunded; None if the service does not know the payment
+    checkout: Union[Checkout, CheckoutSnapshot, None] = None
 
     @property
     def paid(self) -> bool:
-        """The customer has paid: success, or money that came late."""
-        return self.kind in (EventKind.PAYMENT_SUCCESS, EventKind.PAYMENT_LATE_SUCCESS)
+        """The customer has paid: success, or money that came late. Of a checkout it is the amount of your wish."""
+        return self.kind in (EventKind.PAYMENT_SUCCESS, EventKind.PAYMENT_LATE_SUCCESS, EventKind.CHECKOUT_PAID)
 
     @property
     def failed(self) -> bool:
-        """The payment ended without money."""
-        return self.kind in (EventKind.PAYMENT_FAILED, EventKind.PAYMENT_EXPIRED)
+        """The payment ended without money, or the checkout expired or was cancelled.
+
+        A customer who declines on a page may pay by another number, so that is no news.
+        """
+        return self.kind in (EventKind.PAYMENT_FAILED, EventKind.PAYMENT_EXPIRED, EventKind.CHECKOUT_EXPIRED, EventKind.CHECKOUT_CANCELLED)
+
+    @property
+    def overpaid(self) -> bool:
+        """A checkout that was paid was paid once more: give back the payment extra. The order was shipped when it was paid first."""
+        return self.kind == EventKind.CHECKOUT_OVERPAID
+
+    @property
+    def other_amount(self) -> bool:
+        """A checkout says of itself that it was paid, and shows another amount or currency than your wish. Do not ship: a person looks."""
+        return self.kind == CHECKOUT + "." + OTHER_AMOUNT
+
+    @property
+    def extra(self) -> str:
+        """The payment of an overpaid checkout that is to be given back; "" otherwise."""
+        if not self.overpaid or self.checkout is None:
+            return ""
+        return next((a.payment_id for a in self.checkout.asks if a.status == "success" and a.payment_id and a.payment_id != self.checkout.payment_id), "")
 
     @property
     def taken_back(self) -> bool:
@@ -88,17 +135,17 @@ class Change:
 
     @property
     def refused(self) -> bool:
-        """The service does not take the payment, payout or refund, and why: nothing exists."""
+        """The service does not take the payment, payout, refund or checkout, and why: nothing exists."""
         return self.kind.endswith("." + REFUSED)
 
     @property
     def lapsed(self) -> bool:
-        """It was not sent in its time: nothing exists."""
+        """It was not sent in its time: nothing exists that somebody could pay."""
         return self.kind.endswith("." + LAPSED)
 
     @property
     def lost(self) -> bool:
-        """The service does not know a payment any more that it had, or a payout or refund that it may have had: a person looks."""
+        """The service does not know a payment or checkout any more that it had, or a payout or refund that it may have had: a person looks."""
         return self.kind.endswith("." + LOST)
 
 
@@ -143,10 +190,10 @@ class Inbox:
     def apply_event(self, e: Event, cursor: Optional[Cursor] = None, foreign: Optional[bool] = None) -> None:
         """The road of webhooks and the log. foreign hands over what this store did not make."""
         noun, _, status = e.type.partition(".")
-        one = getattr(e.data, noun, None) if noun in (PAYMENT, PAYOUT, REFUND) else None
+        one = getattr(e.data, noun, None) if noun in (PAYMENT, PAYOUT, REFUND, CHECKOUT) else None
         if rank(status) and one is not None:
             change = Change(kind=e.type, event_id=e.id, sequence=e.sequence or 0)
-            return self._apply(change, one, noun, status, cursor, self.foreign if foreign is None else foreign)
+            return self._apply(change, one, noun, status, cursor, self.foreign if foreign is None else foreign, e if noun == CHECKOUT else None)
         if self.on_other is None:
             return None
         on_other = self.on_other
@@ -164,10 +211,10 @@ class Inbox:
         """The road of the sweep: the news is what the payment shows. A status that is not known is not final, and no news."""
         if getattr(one, "reversed_at", None) is not None:
             status = REVERSED
-        elif one.late_success_at is not None:
+        elif getattr(one, "late_success_at", None) is not None:
             status = LATE
         else:
-            status = one.status
+            status = status_of(one)
         if rank(status):
             noun = kind_of(one)
             self._apply(Change(kind=noun + "." + status), one, noun, status, None, self.foreign)
@@ -195,53 +242,101 @@ class Inbox:
             return REFUND, change.key
         if change.refunded and p.refunds is not None:
             change.left = Money.minor(p.refunds.refundable, p.amount.currency)
-        return (REFUND, change.key) if own else (PAYMENT, (p.idempotency_key or "").lower())
+        return (REFUND, change.key) if own else self._of_checkout(p)
 
-    def _apply(self, change: Change, one: Any, noun: str, status: str, cursor: Optional[Cursor], foreign: bool) -> None:
+    def _of_checkout(self, p: Payment) -> Tuple[str, str]:
+        """Says whose a payment is that may be an ask of a checkout. A checkout that the service does not know is nobody's."""
+        if p.checkout is not None:
+            try:
+                return CHECKOUT, (self.client.checkouts.get(p.checkout.id).idempotency_key or "").lower()
+            except CallRefused as e:
+                if e.code != ErrorCode.CHECKOUT_NOT_FOUND:
+                    raise
+        return PAYMENT, (p.idempotency_key or "").lower()
+
+    def _paid_besides(self, tx: Any, row: Row) -> bool:
+        """Tells whether the order of a row was paid in the other way: by a number, or on a page."""
+        kind = OTHER_WAY.get(row.kind)
+        return kind is not None and any(a.paid for a in self.store.attempts(tx, kind, row.order))
+
+    def _other_amount(self, tx: Any, c: Change, row: Row, s: Subject, cursor: Optional[Cursor]) -> Decision:
+        """Tells, once, that a checkout shows another amount than its wish.
+
+        It is no end of it: the row is read until the service shows what was wished for.
+        """
+        if OTHER_AMOUNT in s.seen:
+            return Decision(cursor=cursor)
+        s = replace(s, seen=s.seen + [OTHER_AMOUNT], sequence=max(s.sequence, c.sequence))
+        settle = Settlement(key=row.key, problem=NEEDS_ATTENTION)
+        if row.remote_id:
+            settle.state, settle.next_at = TAKEN, self.now()
+        self.on_change(replace(c, kind=CHECKOUT + "." + OTHER_AMOUNT), tx)
+        return Decision(subject=s, settle=settle, cursor=cursor)
+
+    def _apply(
+        self, change: Change, one: Any, noun: str, status: str, cursor: Optional[Cursor], foreign: bool, event: Optional[Event] = None
+    ) -> None:
         """Where all roads end.
 
         In one transaction: lock what is known; stop if this news was seen, or is older than what is known; call the
-        function; save.
+        function; save. The event of a checkout that this outbox did not make is handed to on_other.
         """
         setattr(change, noun, one)
         change.key, change.reference = (one.idempotency_key or "").lower(), one.reference or ""
-        change.late = status == LATE
+        change.late = status == LATE or noun == CHECKOUT and bool(one.late)
         kind, key = noun, change.key
-        if noun == REFUND and rank(status) >= RANK_FINAL:
+        ask = noun == PAYMENT and one.checkout is not None
+        if ask and status != REVERSED and not foreign:
+            return  # its checkout tells what became of the order
+        if ask or noun == REFUND and rank(status) >= RANK_FINAL:
             if cursor is not None:
-                self._pace.wait()  # it may read the payment, and the log is read without haste
-            kind, key = self._of_payment(change, one, status)
+                self._pace.wait()  # it may read the payment or checkout, and the log is read without haste
+            kind, key = self._of_checkout(one) if ask else self._of_payment(change, one, status)
+        if noun == CHECKOUT and status == OVERPAID:  # it was paid once before, whether or not that was heard
+            self._apply(replace(change, kind=EventKind.CHECKOUT_PAID), one, noun, CheckoutState.PAID, None, foreign)
+        other = self.on_other if event is not None else None
 
         def decide(tx: Any, s: Subject, attempts: List[Row]) -> Decision:
             if status in s.seen:
                 return Decision(cursor=cursor)
-            c, row = replace(change), None
+            c, row, page = replace(change), None, None
             for a in attempts:
                 if a.key == c.key:
                     row, c.order, c.attempt = a, a.order, a.attempt
-                elif a.key == key:  # the payment of a refund that was made elsewhere
-                    c.order = a.order
+                elif a.key == key:  # the payment or checkout of a refund that was made elsewhere; the checkout of an ask
+                    c.order, page = a.order, a if ask else None
                 elif a.paid and noun != REFUND:  # of a payment there may be several refunds
                     c.already_paid = True
-            if not c.order and not foreign:
-                return Decision(cursor=cursor)
-            s = replace(s, seen=s.seen + [status], sequence=max(s.sequence, c.sequence))
+            known, s = s, replace(s, seen=s.seen + [status], sequence=max(s.sequence, c.sequence))
             d = Decision(subject=s, cursor=cursor)
+            if not c.order and other is not None:
+                other(event, tx)  # type: ignore[arg-type]
+                return d
+            if not c.order and (not foreign or noun == CHECKOUT) or page is not None and status != REVERSED:
+                return Decision(cursor=cursor)
+            if row is not None and self._paid_besides(tx, row):
+                c.already_paid = True
+            if row is not None and noun == CHECKOUT and brought(status) and not _wished(row, one):
+                return self._other_amount(tx, c, row, known, cursor)
             if rank(status) <= s.rank:
                 return d
             if row is not None and s.rank < RANK_FINAL and rank(row.status) >= RANK_FINAL:
                 # The attempt ended under another id: a restored service made it
                 # again. What it brought before is no news, but money after none is.
-                if not row.unpaid or status not in ("success", LATE):
+                if not row.unpaid or not brought(status):
                     s.rank = rank(status)
                     d.settle = self._news(row, one, row.status)
                     return d
             s.rank = rank(status)
             if row is not None:
                 d.settle = self._news(row, one, status)
+            elif page is not None and page.status == CheckoutState.PAID:
+                d.settle = Settlement(key=page.key, status=status)
+            if row is not None and row.kind == CHECKOUT and row.state in (LAPSED, REFUSED) and not brought(status):
+                return d  # nobody had the address of a page that was told to be none
             if s.rank >= RANK_FINAL:
                 self.on_change(c, tx)
-            elif self.on_progress is not None:
+            elif self.on_progress is not None and noun != CHECKOUT:
                 self.on_progress(c, tx)
             return d
 
@@ -254,6 +349,8 @@ class Inbox:
         s.next_at = self.now() + self.open_after
         if row.problem != ABANDONED:
             s.problem = s.details = ""
+        if row.kind == CHECKOUT:
+            s.details = json.dumps(dict(page_of(row.details), payment_id=one.payment_id or ""))
         return s
 
     def _end(self, row: Row, s: Settlement) -> bool:
@@ -272,7 +369,7 @@ class Inbox:
             done = any(a.key == row.key and s.fits(a) for a in attempts)
             if not done:
                 return Decision()
-            paid = row.kind != REFUND and any(a.paid for a in attempts if a.key != row.key)
+            paid = row.kind != REFUND and any(a.paid for a in attempts if a.key != row.key) or self._paid_besides(tx, row)
             self.on_change(replace(change, already_paid=paid), tx)
             return Decision(settle=s)
 
@@ -307,7 +404,28 @@ def kept_of(details: Optional[str]) -> Kept:
 
 def kind_of(one: Any) -> str:
     """The kind of row that makes such a thing."""
+    if isinstance(one, (Checkout, CheckoutSnapshot, NewCheckout)):
+        return CHECKOUT
     return PAYOUT if isinstance(one, Payout) else REFUND if isinstance(one, Refund) else PAYMENT
+
+
+def status_of(one: Any) -> str:
+    """The last kind of news that a thing shows by itself."""
+    if kind_of(one) != CHECKOUT:
+        return one.status or ""
+    return OVERPAID if one.overpaid else one.state or ""
+
+
+def page_of(details: Optional[str]) -> Dict[str, str]:
+    """What a row keeps of a checkout: its address, its return secret, and the payment that paid it."""
+    value = json.loads(details) if details else {}
+    return {name: value[name] for name in ("url", "return_secret", "payment_id") if value.get(name)}
+
+
+def _wished(row: Row, checkout: Any) -> bool:
+    """Tells whether a row is a wish for what a checkout shows."""
+    wish = parse(row.body)["amount"]
+    return bool(wish["value"] == checkout.amount.value and wish["currency"] == checkout.amount.currency)
 
 
 def expiry(one: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from dataclasses import dataclass
@@ -12,11 +13,29 @@ from .call import Request, Tried, delay
 from .error import DONE, LOOK, UNCLEAR, CallError, Refused, TillError, failure, judge
 from .error import REFUSED as VERDICT_REFUSED
 from .error import UNAVAILABLE as VERDICT_UNAVAILABLE
-from .inbox import RANK_FINAL, Inbox, details_of, expiry, kept_of, kind_of, rank
+from .inbox import RANK_FINAL, Inbox, details_of, expiry, kept_of, kind_of, page_of, rank, status_of
 from .operation import Operation
 from .payments import created
-from .store import ABANDONED, ENDED, LAPSED, LOST, PAYMENT, PAYOUT, REFUND, REFUSED, SENDING, STALE, TAKEN, WITHDRAWN, WRITTEN, Row, Settlement
-from .types_gen import Payment, Payout, Refund
+from .store import (
+    ABANDONED,
+    CHECKOUT,
+    ENDED,
+    LAPSED,
+    LOST,
+    OTHER_WAY,
+    PAYMENT,
+    PAYOUT,
+    REFUND,
+    REFUSED,
+    SENDING,
+    STALE,
+    TAKEN,
+    WITHDRAWN,
+    WRITTEN,
+    Row,
+    Settlement,
+)
+from .types_gen import NewCheckout, Payment, Payout, Refund
 from .wire import parse, render
 
 FIRST_DUE = 1000  # ms: when run sends a wish that nobody called send for
@@ -81,18 +100,23 @@ class Progress:
     """
 
     state: str
-    id: str = ""  # of the payment, payout or refund, once taken
+    id: str = ""  # of the payment, payout, refund or checkout, once taken
     payment: Optional[Payment] = None  # as the service answered, if it just did
     payout: Optional[Payout] = None
     replayed: bool = False
     error: Optional[CallError] = None  # Unavailable or Unclear, for the log
     refund: Optional[Refund] = None
+    checkout: Optional[NewCheckout] = None
+    url: str = ""  # of a checkout, once taken: send the customer there
+    return_secret: str = ""  # of a checkout, once taken: for verify_return
 
 
 def taken(one: Any, replayed: bool) -> Progress:
     """The progress of a row that the service has."""
     p = Progress("taken", one.id, replayed=replayed)
     setattr(p, kind_of(one), one)
+    if p.checkout is not None:
+        p.url, p.return_secret = one.url or "", one.return_secret or ""
     return p
 
 
@@ -125,7 +149,8 @@ def _in_flight(row: Row, now: int) -> bool:
 def settled(row: Row) -> Progress:
     """The progress of a row that is sent no more."""
     if row.state in (TAKEN, ENDED):
-        return Progress("taken", row.remote_id)
+        page = page_of(row.details)
+        return Progress("taken", row.remote_id, url=page.get("url", ""), return_secret=page.get("return_secret", ""))
     if row.state == LAPSED:
         return Progress("lapsed")
     if row.state == LOST:
@@ -145,6 +170,7 @@ def settled(row: Row) -> Progress:
 # What a row posts, and what it makes.
 _CREATES: Dict[str, Tuple[Operation, Any]] = {
     PAYMENT: (ops.CREATE_PAYMENT, Payment), PAYOUT: (ops.CREATE_PAYOUT, Payout), REFUND: (ops.CREATE_REFUND, Refund),
+    CHECKOUT: (ops.CREATE_CHECKOUT, NewCheckout),
 }  # fmt: skip
 
 
@@ -165,6 +191,11 @@ class Outbox(Inbox):
     def _put(self, tx: Any, kind: str, order: str, until: int, body: Callable[[str], bytes]) -> None:
         """Writes an attempt, unless the order has one that stands in the way."""
         for _ in range(3):
+            for row in self.store.attempts(tx, OTHER_WAY[kind], order) if kind in OTHER_WAY else []:
+                if row.paid:
+                    raise AlreadyPaid(order)
+                if row.open:
+                    raise AttemptOpen(row.order, row.state, row.send_until)
             number = 1
             for row in self.store.attempts(tx, kind, order):
                 number = row.attempt + 1
@@ -199,6 +230,18 @@ class Outbox(Inbox):
     def send_refund(self, order: Order) -> Progress:
         """Posts the newest refund of an order, like send."""
         return self._send_order(REFUND, order)
+
+    def send_checkout(self, order: Order) -> Progress:
+        """Makes the page of the newest checkout of an order, like send. Send the customer to the url of the answer.
+
+        Once it is taken the same call answers from the store, with the same address and the same return secret.
+        """
+        return self._send_order(CHECKOUT, order)
+
+    def _latest(self, order: Order) -> Optional[Row]:
+        """The newest attempt to be paid for an order, by a number or on a page."""
+        row, page = self.store.newest(PAYMENT, order_text(order)), self.store.newest(CHECKOUT, order_text(order))
+        return page if page is not None and (row is None or page.created_at > row.created_at) else row
 
     def _send_order(self, kind: str, order: Order) -> Progress:
         return self._send(self._newest(kind, order), self.client.tries)
@@ -269,7 +312,7 @@ class Outbox(Inbox):
                 if found is not None:
                     return self._adopt(row, found), 0.0
                 # The try before of a payout or refund may have been taken, by a service that was restored since.
-                verdict = VERDICT_REFUSED if row.kind == PAYMENT else UNCLEAR
+                verdict = VERDICT_REFUSED if row.kind in OTHER_WAY else UNCLEAR
         return self._failed(row, got, verdict, before)
 
     def _failed(self, row: Row, got: Tried, verdict: str, before: bool) -> Tuple[Progress, float]:
@@ -325,12 +368,22 @@ class Outbox(Inbox):
         s.next_at = self.now() + self.open_after
         if row.problem != ABANDONED:
             s.problem = s.details = ""
-        if row.status == "" and rank(one.status) < RANK_FINAL:
-            s.status = one.status or ""  # what ended is told by apply, with the call of the function
-        self._settle(row, s)
+        if row.status == "" and rank(status_of(one)) < RANK_FINAL:
+            s.status = status_of(one)  # what ended is told by apply, with the call of the function
+        if row.kind != CHECKOUT:
+            self._settle(row, s)
+            return
+        page = {"url": one.url or "", "return_secret": one.return_secret or ""}
+        s.details = json.dumps(page)
+        if not self._settle(row, s):
+            # News came before the answer. Its payment is kept, and the page's address with it.
+            now = self.store.newest(row.kind, row.order) or row
+            self._settle(row, Settlement(from_states=[TAKEN, ENDED], details=json.dumps(dict(page_of(now.details), **page))))
 
     def _find(self, row: Row) -> Any:
-        """Asks the service for what a row made; None if there is nothing."""
+        """Asks the service for what a row made; None if there is nothing. A checkout is not looked for: nobody was given its address."""
+        if row.kind == CHECKOUT:
+            return None
         calls: Any = {PAYOUT: self.client.payouts, REFUND: self.client.refunds}.get(row.kind, self.client.payments)  # type: ignore[dict-item]
         return calls.by_key(row.key)
 
@@ -344,8 +397,9 @@ class Outbox(Inbox):
         """Ends a wish whose time is over.
 
         What was never sent lapses. What may have arrived is asked for by its key, not sooner than a request can be on
-        its way; it is never posted again. If the service does not know it, a payment lapses. A payout or refund is lost: a
-        service that was restored from a backup forgot what it had paid out since, and one more would pay twice.
+        its way; it is never posted again. If the service does not know it, a payment lapses, and so does a checkout whose
+        address was given to nobody. A payout or refund is lost: a service that was restored from a backup forgot what it
+        had paid out since, and one more would pay twice.
         """
         if row.state == WRITTEN:
             if not self._end_or_back(row, Settlement(from_states=[WRITTEN], state=LAPSED, problem=STALE), False):
@@ -370,7 +424,7 @@ class Outbox(Inbox):
 
     def withdraw(self, order: Order) -> None:
         """Ends an attempt of which provably nothing arrived, for example to offer another method."""
-        row = self._newest(PAYMENT, order)
+        row = self._latest(order) or self._newest(PAYMENT, order)
         if not self._settle(row, Settlement(from_states=[WRITTEN], state=LAPSED, problem=WITHDRAWN)):
             raise MayArrive("till: the attempt may have arrived, so it cannot be withdrawn")
 
@@ -379,7 +433,7 @@ class Outbox(Inbox):
 
         The old one is sent no more, but it may still bring money: Change.already_paid tells it then.
         """
-        row = self.store.newest(PAYMENT, order_text(order))
+        row = self._latest(order)
         if row is None or not row.open:
             raise NotStuck("till: there is no open attempt to abandon")
         s = Settlement(from_states=[TAKEN, LOST], problem=ABANDONED)
@@ -393,9 +447,9 @@ class Outbox(Inbox):
 
         The operator recognises it. M-Pesa does not: look at its statement first.
         """
-        row = self.store.newest(PAYMENT, order_text(order))
+        row = self._latest(order)
         now = self.now()
         s = Settlement(from_states=[LOST], state=SENDING, next_at=now, send_until=now + self.payment_until)
         if row is None or row.state != LOST or not self._settle(row, s):
             raise NotLost("till: only an attempt that is lost is sent again by hand")
-        return self._send_order(PAYMENT, order)
+        return self._send_order(row.kind, order)

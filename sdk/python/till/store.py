@@ -9,6 +9,10 @@ from typing import Any, Callable, List, Optional, Protocol, Sequence
 PAYMENT = "payment"
 PAYOUT = "payout"
 REFUND = "refund"
+CHECKOUT = "checkout"
+
+# The other kind of attempt by which an order is paid.
+OTHER_WAY = {PAYMENT: CHECKOUT, CHECKOUT: PAYMENT}
 
 # States of a row in the outbox: written, sending, taken, ended; and refused, lapsed, lost.
 WRITTEN = "written"  # provably nothing arrived at the service
@@ -26,6 +30,11 @@ STALE = "stale"
 NEEDS_ATTENTION = "needs_attention"  # a person at the service looks at it
 
 
+def brought(status: str) -> bool:
+    """Tells whether a status says that money came."""
+    return status in ("success", "late_success", "paid", "overpaid")
+
+
 @dataclass
 class Row:
     """An attempt in the outbox."""
@@ -40,11 +49,11 @@ class Row:
     next_at: int = 0  # when to send it, or to read it again
     lease: int = 0  # the deadline of its last try; 0 before the first
     send_until: int = 0  # after this it is posted no more; once taken, when the customer's time ends
-    remote_id: str = ""  # the id of the payment, payout or refund
+    remote_id: str = ""  # the id of the payment, payout, refund or checkout
     status: str = ""  # the last kind of news, without its noun: success, late_success, reversed, …
     problem: str = ""  # why a person should look
     created_at: int = 0
-    details: str = ""  # JSON: status, detail, request_id and errors of the problem; "" where there are none
+    details: str = ""  # JSON: status, detail, request_id and errors of the problem; url, return_secret and payment_id of a checkout; "" where there are none
 
     @property
     def open(self) -> bool:
@@ -54,7 +63,7 @@ class Row:
     @property
     def paid(self) -> bool:
         """Whether an attempt brought money that stands."""
-        return self.status in ("success", "late_success")
+        return brought(self.status)
 
     @property
     def unpaid(self) -> bool:

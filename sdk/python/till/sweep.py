@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, List, Optional
 
 from .error import Refused, TillError, Unavailable
-from .inbox import RANK_FINAL, details_of, rank
+from .inbox import RANK_FINAL, details_of, rank, status_of
 from .outbox import Order, Outbox, settled
-from .store import ABANDONED, ENDED, LOST, NEEDS_ATTENTION, PAYMENT, PAYOUT, REFUND, SENDING, TAKEN, WRITTEN, Cursor, Row, Settlement
-from .types_gen import ErrorCode, Payment, Payout, Refund
+from .store import ABANDONED, CHECKOUT, ENDED, LOST, NEEDS_ATTENTION, PAYMENT, PAYOUT, REFUND, SENDING, TAKEN, WRITTEN, Cursor, Row, Settlement
+from .types_gen import Checkout, ErrorCode, Payment, Payout, Refund
 
 # Bounds of one sweep.
 MAX_DUE = 100
@@ -264,19 +264,25 @@ class Sweep(Outbox):
     def _read_and_apply(self, row: Row, wait: float) -> Any:
         """Reads what a row made, and applies what it shows.
 
-        What the service does not know any more is lost: that is reported, never posted by itself.
+        What the service does not know any more is lost: that is reported, never posted by itself. A checkout is made again
+        by its key as long as it can be paid: its page asks by the same keys as the lost one, so nobody is debited twice.
         """
-        calls: Any = {PAYOUT: self.client.payouts, REFUND: self.client.refunds}.get(row.kind, self.client.payments)  # type: ignore[dict-item]
+        nouns: Any = {PAYOUT: self.client.payouts, REFUND: self.client.refunds, CHECKOUT: self.client.checkouts}
+        calls: Any = nouns.get(row.kind, self.client.payments)
         try:
             one = calls.get(row.remote_id, wait)
         except Refused as e:
             if e.code != row.kind + "_not_found":
                 raise
+            now = self.now()
+            if row.kind == CHECKOUT and row.state == TAKEN and now < row.send_until:
+                self._settle(row, Settlement(from_states=[TAKEN], state=SENDING, next_at=now))
+                return None
             self._end(row, Settlement(from_states=[TAKEN, ENDED], state=LOST, problem=e.code, details=details_of(e)))
             return None
         self.apply_read(one)
         s = Settlement(from_states=[TAKEN], next_at=self.now() + self.open_after)
-        if one.resolution is not None and one.resolution.state == NEEDS_ATTENTION and row.problem != ABANDONED:
+        if row.kind != CHECKOUT and one.resolution is not None and one.resolution.state == NEEDS_ATTENTION and row.problem != ABANDONED:
             s.problem = NEEDS_ATTENTION
         self._settle(row, s)
         return one
@@ -296,6 +302,10 @@ class Sweep(Outbox):
         """wait for the newest refund of an order."""
         return self._wait(REFUND, order, seconds)  # type: ignore[no-any-return]
 
+    def wait_checkout(self, order: Order, seconds: float = 90.0) -> Checkout:
+        """wait for the newest checkout of an order, until it is paid, expired or cancelled."""
+        return self._wait(CHECKOUT, order, seconds)  # type: ignore[no-any-return]
+
     def _wait(self, kind: str, order: Order, seconds: float) -> Any:
         end = time.monotonic() + seconds
         still_open = StillOpen("till: the outcome is not known yet")
@@ -310,7 +320,7 @@ class Sweep(Outbox):
                     one = self._read_and_apply(row, min(end - time.monotonic(), 30.0))
                 except Unavailable:
                     one = None
-                if one is not None and rank(one.status) >= RANK_FINAL:
+                if one is not None and rank(status_of(one)) >= RANK_FINAL:
                     return one
             else:
                 settled(row)  # raises what was refused

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from .client import Till
 from .error import TillError
-from .inbox import OnChange, OnOther, Pace, wall_clock
+from .inbox import OVERPAID, OnChange, OnOther, Pace, page_of, wall_clock
 from .money import Money, MoneyError, digits
 from .outbox import NotPaid, Order, order_text
 from .outbox import new_key as new_key
-from .store import PAYMENT, PAYOUT, REFUND, Store
+from .store import CHECKOUT, PAYMENT, PAYOUT, REFUND, Store
 from .sweep import MAX_SENDS, Report, Sweep
-from .types_gen import CreatePayment, CreatePaymentCharge, CreatePaymentCustomer, CreatePaymentTax, CreatePayout, CreatePayoutRecipient, CreateRefund
+from .types_gen import (
+    CreateCheckout,
+    CreateCheckoutCharge,
+    CreateCheckoutTax,
+    CreatePayment,
+    CreatePaymentCharge,
+    CreatePaymentCustomer,
+    CreatePaymentTax,
+    CreatePayout,
+    CreatePayoutRecipient,
+    CreateRefund,
+)
 from .webhook import Receiver
 from .wire import render
 
@@ -35,21 +46,22 @@ class InvalidWish(TillError, ValueError):
 
 
 class Teller(Sweep, Receiver):
-    """Collects, pays out, refunds, listens and sweeps.
+    """Collects, opens checkouts, pays out, refunds, listens and sweeps.
 
     on_change(change, tx) is called once for each change of an attempt, inside a transaction of the store. If it raises, nothing
     is saved and the change comes again. What does not roll back, as mail, belongs into a queue that it writes in the
     transaction. on_progress is told about pending and processing, on_other about events that are no change of an attempt,
-    each once; without it they are accepted and forgotten.
+    each once, and about checkouts that this store did not make; without it they are accepted and forgotten.
 
-    payment_until and payout_until (refunds, too) are how many seconds a wish is sent: nobody's phone rings at night for an order of the
+    payment_until (checkouts, too) and payout_until (refunds, too) are how many seconds a wish is sent: nobody's phone rings at night for an order of the
     afternoon. look_after is how long after the deadline of a try the service is asked whether it arrived, open_after how
     long a payment that was taken is left to webhooks and the log. cursor names the cursor of the log, for two tellers on
     one database. on_report is told what each round of run did.
 
     foreign asks for news of all payments, payouts and refunds of the client, those too that this store did not make: with
     another store, or by hand. Their change has no order. Without it the function hears of its own orders only, and of
-    refunds of their payments, also those that others made. from_start begins a new store at the start of the event log; otherwise it
+    refunds of their payments, also those that others made. Checkouts that this store did not make, as those of links, come
+    to on_other either way. from_start begins a new store at the start of the event log; otherwise it
     begins at the end, as what was paid before it was made is no news.
     """
 
@@ -164,6 +176,59 @@ class Teller(Sweep, Receiver):
 
         self._put(tx, PAYOUT, order, self.payout_until, body)
 
+    def checkout(
+        self,
+        tx: Any,
+        *,
+        order: Order,
+        amount: Money,
+        reference: str = "",
+        description: str = "",
+        charge: Optional[CreateCheckoutCharge] = None,
+        tax: Optional[CreateCheckoutTax] = None,
+        metadata: Optional[Dict[str, Any]] = None,
+        expires_in_seconds: Optional[int] = None,
+        country: str = "",
+        methods: Optional[List[str]] = None,
+        phone: str = "",
+        phone_fixed: bool = False,
+        return_url: str = "",
+        language: str = "",
+    ) -> None:
+        """Writes a wish to be paid on a page of the service, by any number and any of your methods, in your transaction, like collect.
+
+        An order is asked for in one way at a time: while a payment or another checkout of it may bring money, that is
+        refused. The page shows reference (order if empty) and description, and leads back to return_url. send_checkout
+        makes the page.
+        """
+        order = order_text(order)
+        _check_order(order, description, reference)
+        _check_amount(amount)
+        if phone or phone_fixed:
+            _check_phone(phone)
+
+        def body(key: str) -> bytes:
+            return _render(
+                CreateCheckout(
+                    amount=amount,
+                    idempotency_key=key,
+                    reference=reference or order,
+                    description=description or None,
+                    charge=charge,
+                    tax=tax,
+                    metadata=metadata,
+                    expires_in_seconds=expires_in_seconds,
+                    country=country or None,
+                    methods=methods,
+                    phone=phone or None,
+                    phone_fixed=phone_fixed or None,
+                    return_url=return_url or None,
+                    language=language or None,
+                )
+            )
+
+        self._put(tx, CHECKOUT, order, self.payment_until, body)
+
     def refund(
         self,
         tx: Any,
@@ -179,7 +244,7 @@ class Teller(Sweep, Receiver):
         """Writes a wish to give a payment back in your transaction, all that is left or an amount, to who paid it, like collect.
 
         The order must be paid, and no refund of it may be open: the same wish again is refused, too, because two refunds of
-        the same sum may be meant. payment, as change.payment.id, is needed only if the order was paid more than once.
+        the same sum may be meant. payment, as change.payment.id or change.extra, is needed only if the order was paid more than once.
         """
         order = order_text(order)
         _check_order(order, description, reference)
@@ -204,12 +269,12 @@ class Teller(Sweep, Receiver):
 
     def _paid_by(self, tx: Any, order: str) -> str:
         """The id of the one payment that an order was paid by."""
-        paid = [row for row in self.store.attempts(tx, PAYMENT, order) if row.paid]
+        paid = [row for kind in (PAYMENT, CHECKOUT) for row in self.store.attempts(tx, kind, order) if row.paid]
         if not paid:
             raise NotPaid(order)
-        if len(paid) > 1:
+        if len(paid) > 1 or paid[0].status == OVERPAID:
             raise InvalidWish("payment", "is missing: the order was paid more than once")
-        return paid[0].remote_id
+        return page_of(paid[0].details).get("payment_id", "") if paid[0].kind == CHECKOUT else paid[0].remote_id
 
 
 def _render(wish: Any) -> bytes:
@@ -225,6 +290,10 @@ def _check(order: str, method: str, amount: Money, phone: str, description: str,
     if not isinstance(method, str) or not method:
         raise InvalidWish("method", "is missing")
     _check_amount(amount)
+    _check_phone(phone)
+
+
+def _check_phone(phone: str) -> None:
     if not isinstance(phone, str) or not phone or len(phone) > _MAX_PHONE or not digits(phone):
         raise InvalidWish("phone", "is digits only, calling code first")
 
