@@ -206,7 +206,7 @@ final class Driver
             lookAfter: $seconds('look_after', 60),
             openAfter: $seconds('open_after', 120),
             clock: static fn () => microtime(true) + $seconds('clock', 0),
-            foreign: !empty($options['foreign']) || $this->mutant === 'foreign_handed_over',
+            foreign: !empty($options['foreign']) || $this->mutant === 'foreign_handed_over' || asksAlone($this->mutant),
             fromStart: empty($options['from_end']) || $this->mutant === 'history_shipped',
         );
     }
@@ -274,6 +274,71 @@ final class Driver
         return [];
     }
 
+    /** Writes a wish to be paid on a page. With a phone, no other one may pay. */
+    public function checkout(array $c): array
+    {
+        $wish = ['order' => $c['order'], 'amount' => Money::minor($c['value'], $c['currency']), 'phone' => $c['phone'] ?? '', 'phone_fixed' => isset($c['phone']), 'return_url' => $c['return_url'] ?? ''];
+        $this->shop->update(fn () => $this->teller->checkout(...$wish));
+        $this->crash('after_write');
+
+        return [];
+    }
+
+    /** Writes and makes pages for many orders, as customers do who go to the till. */
+    public function open_checkouts(array $c): array
+    {
+        return $this->each($c, function (int $n, array $one): void {
+            try {
+                $this->checkout($one);
+            } catch (Till\AlreadyPaid) {
+                return;
+            }
+            $this->teller->sendCheckout($one['order']);
+        });
+    }
+
+    /** Verifies the way back of a customer, with what is kept with the order. */
+    public function come_back(array $c): array
+    {
+        $p = $this->teller->sendCheckout($c['order']);
+        parse_str($c['query'], $query);
+
+        return ['state' => Till\Returned::verify($p->return_secret, $p->id, $query)];
+    }
+
+    /** What the shop notes of a checkout. */
+    private static function onPage(Change $c): string
+    {
+        return match (true) {
+            $c->paid() && $c->alreadyPaid => 'give back',
+            $c->paid() => $c->late ? 'paid late' : 'paid',
+            $c->overpaid() => 'paid twice',
+            $c->otherAmount() => 'other amount',
+            default => explode('.', $c->kind)[1],
+        };
+    }
+
+    /**
+     * Makes the mistakes about asks: ships on each that succeeds and not on the checkout, takes one that fails for the end of
+     * the order, or forgets what was paid twice. True if the change is not heard.
+     */
+    private function misheard(Change $c): bool
+    {
+        if ($this->mutant === 'overpaid_forgotten') {
+            return $c->overpaid();
+        }
+        if (!asksAlone($this->mutant)) {
+            return false;
+        }
+        $ships = $this->mutant === 'ask_shipped';
+        if ($c->checkout !== null) {
+            return $c->paid() && $ships;
+        }
+        $c->order = $c->order === '' ? $c->reference : $c->order;
+
+        return $c->paid() && !$ships || $c->failed() && $ships;
+    }
+
     /** Whether a mistake keeps the shop from booking a refund. */
     private function misbooked(Change $c): bool
     {
@@ -290,11 +355,15 @@ final class Driver
     /** The shop's one function. */
     private function onChange(Change $c, mixed $tx): void
     {
+        if ($this->misheard($c)) {
+            return;
+        }
         $order = $c->order === '' ? "foreign $c->reference" : $c->order;
         if ($this->fails()) {
             throw new RuntimeException("the shop's function fails");
         }
         $what = match (true) {
+            $c->checkout !== null => self::onPage($c),
             $c->paid() => $c->alreadyPaid ? 'give back' : 'paid',
             $c->failed() => 'failed',
             $c->takenBack() => 'taken back',
@@ -312,8 +381,8 @@ final class Driver
             return;
         }
         $this->crash('in_function');
-        if ($this->givesBack && $c->alreadyPaid) {
-            $this->teller->refund($c->order, reason: 'duplicate', payment: $c->payment->id);
+        if ($this->givesBack && ($c->alreadyPaid || $c->overpaid())) {
+            $this->teller->refund($c->order, reason: 'duplicate', payment: $c->extra() ?: $c->checkout->payment_id ?? $c->payment->id);
         }
         if ($this->mutant === 'function_outside') {
             file_put_contents($this->made['state'] . '/outside', "$order\t$what\n", FILE_APPEND);
@@ -346,6 +415,12 @@ final class Driver
 
             return $this->sent($p);
         }
+        if (($c['kind'] ?? '') === 'checkout') {
+            $p = $this->teller->sendCheckout($c['order']);
+
+            return ['url' => $p->url, 'page' => $p->url !== '' && $p->return_secret !== ''] + $this->sent($p);
+        }
+
         return $this->sent(($c['kind'] ?? '') === 'payout' ? $this->teller->sendPayOut($c['order']) : $this->teller->send($c['order']));
     }
 
@@ -380,10 +455,11 @@ final class Driver
         $one = match ($c['kind'] ?? '') {
             'payout' => $this->teller->waitPayOut($c['order'], $seconds),
             'refund' => $this->teller->waitRefund($c['order'], $seconds),
+            'checkout' => $this->teller->waitCheckout($c['order'], $seconds),
             default => $this->teller->wait($c['order'], $seconds),
         };
 
-        return ['status' => $one->status];
+        return ['status' => $one->status ?? $one->state];
     }
 
     public function sweep(array $c): array
@@ -549,6 +625,9 @@ final class Driver
 
     public function cancel(array $c): array
     {
+        if (($c['kind'] ?? '') === 'checkout') {
+            return ['status' => $this->client->checkouts->cancel($this->teller->sendCheckout($c['order'])->id)->state];
+        }
         try {
             $payout = $this->teller->waitPayOut($c['order'], 0);
         } catch (Till\StillOpen) {
@@ -594,6 +673,8 @@ function told(Throwable $e): array
             $out += ['code' => $cause->code, 'status' => $cause->status, 'retry_after' => (int) $cause->retry_after, 'tries' => $cause->tries, 'detail' => $cause->detail, 'pointers' => array_column($cause->errors, 'pointer')];
         } elseif ($cause instanceof Till\InvalidWish) {
             $out['member'] = $cause->member;
+        } elseif ($cause instanceof Till\ReturnError) {
+            $out['error'] = $cause->word;
         }
     }
 

@@ -21,7 +21,14 @@ const MUTANTS = [
     'conflict_retried', 'retry_after_ignored', 'float_amount', 'offset_paging', 'unknown_status_final', 'function_outside',
     'lapse_forgotten', 'foreign_handed_over', 'history_shipped',
     'refund_new_key_per_try', 'refund_booked_by_amount', 'refund_booked_on_202',
+    'ask_shipped', 'overpaid_forgotten', 'failed_ask_ends',
 ];
+
+/** Whether a shop hears of asks as of payments, as one should not. */
+function asksAlone(string $mutant): bool
+{
+    return $mutant === 'ask_shipped' || $mutant === 'failed_ask_ends';
+}
 
 function uuid(): string
 {
@@ -38,7 +45,7 @@ final class MutantTransport extends Transport
 
     public function send(Tried $t, string $method, string $url, array $headers, ?string $body, float $timeout, bool $fresh, ?callable $lines = null): void
     {
-        $create = $method === 'POST' && preg_match('#/(payments|payouts|refunds)$#', $url) === 1;
+        $create = $method === 'POST' && preg_match('#/(payments|payouts|refunds|checkouts)$#', $url) === 1;
         $newKey = $create && ($this->mutant === 'new_key_per_try' || $this->mutant === 'refund_new_key_per_try' && str_ends_with($url, '/refunds'));
         $meant = $body;
         if ($newKey) {
@@ -59,6 +66,8 @@ final class MutantTransport extends Transport
         } elseif ($this->mutant === 'unknown_status_final') {
             $known = 'pending|processing|success|failed|expired|cancelled';
             $t->body = preg_replace('/"status":"(?!(?:' . $known . ')")[a-z_]+","method"/', '"status":"failed","method"', $t->body);
+        } elseif (asksAlone($this->mutant)) {
+            $t->body = preg_replace('/"checkout":(?=\{"id":"[^"]*","link_id":(?:null|"[^"]*"),"n":)/', '"hidden":', $t->body);
         } elseif ($newKey && preg_match('/"idempotency_key":"[^"]*"/', $meant, $m) === 1) {
             $t->body = preg_replace('/"idempotency_key":"[^"]*"/', $m[0], $t->body);
         }

@@ -13,10 +13,17 @@ trait Inbox
         return (int) (($this->clock)() * 1000);
     }
 
-    /** Orders the news of one payment, payout or refund; 0 is no news of an attempt, from 3 on the attempt has ended. */
+    /** Orders the news of one payment, payout, refund or checkout; 0 is no news of an attempt, from 3 on the attempt has ended. */
     private static function rank(?string $status): int
     {
-        return ['pending' => 1, 'processing' => 2, 'success' => 3, 'failed' => 3, 'expired' => 3, 'cancelled' => 3, 'late_success' => 4, 'reversed' => 5][$status ?? ''] ?? 0;
+        return match ($status) {
+            'pending', 'open' => 1,
+            'processing' => 2,
+            'success', 'failed', 'expired', 'cancelled' => 3,
+            'late_success', 'paid' => 4, // money that comes to a checkout after it had expired wins
+            'reversed', 'overpaid' => 5,
+            default => 0,
+        };
     }
 
     /** The road of webhooks and the log. Foreign hands over what this store did not make. */
@@ -27,10 +34,12 @@ trait Inbox
             'payment' => $e->data?->payment,
             'payout' => $e->data?->payout,
             'refund' => $e->data?->refund,
+            'checkout' => $e->data?->checkout,
             default => null,
         };
         if (self::rank($status) > 0 && $subject !== null) {
-            $this->applyChange(new Change((string) $e->type, event_id: (string) $e->id, sequence: (int) $e->sequence), $subject, $noun, $status, $cursor, $foreign);
+            $notOurs = $noun === 'checkout' && $this->onOther !== null ? fn (mixed $tx) => ($this->onOther)($e, $tx) : null;
+            $this->applyChange(new Change((string) $e->type, event_id: (string) $e->id, sequence: (int) $e->sequence), $subject, $noun, $status, $cursor, $foreign, $notOurs);
 
             return;
         }
@@ -48,18 +57,19 @@ trait Inbox
     }
 
     /** The road of the sweep: the news is what the payment shows. A status that is not known is not final, and no news. */
-    private function applyRead(Payment|Payout|Refund $one): void
+    private function applyRead(Payment|Payout|Refund|Checkout|NewCheckout $one): void
     {
         $status = match (true) {
             $one instanceof Payment && $one->reversed_at !== null => 'reversed',
-            $one->late_success_at !== null => 'late_success',
-            default => (string) $one->status,
+            ($one->late_success_at ?? null) !== null => 'late_success',
+            default => self::statusOf($one),
         };
         if (self::rank($status) > 0) {
             $noun = match (true) {
                 $one instanceof Payment => 'payment',
                 $one instanceof Payout => 'payout',
-                default => 'refund',
+                $one instanceof Refund => 'refund',
+                default => 'checkout',
             };
             $this->applyChange(new Change("$noun.$status"), $one, $noun, $status, null, $this->foreign);
         }
@@ -95,48 +105,78 @@ trait Inbox
             $change->left = Money::minor((string) $payment->refunds->refundable, (string) $payment->amount?->currency);
         }
 
-        return $own ? ['refund', $change->key] : ['payment', strtolower((string) $payment->idempotency_key)];
+        return $own ? ['refund', $change->key] : $this->ofCheckout($payment);
     }
 
     /**
      * Where all roads end. In one transaction: lock what is known; stop if this news was seen, or is older than what is known;
-     * call the function; save.
+     * call the function; save. NotOurs(tx) hears of a checkout that this outbox did not make.
      */
-    private function applyChange(Change $change, Payment|Payout|Refund $one, string $noun, string $status, ?Cursor $cursor, bool $foreign): void
-    {
+    private function applyChange(
+        Change $change,
+        Payment|Payout|Refund|Checkout|CheckoutSnapshot $one,
+        string $noun,
+        string $status,
+        ?Cursor $cursor,
+        bool $foreign,
+        ?callable $notOurs = null,
+    ): void {
+        $checkout = $one instanceof Checkout || $one instanceof CheckoutSnapshot ? $one : null;
+        $change->checkout = $checkout;
         $change->payment = $one instanceof Payment ? $one : null;
         $change->payout = $one instanceof Payout ? $one : null;
         $change->refund = $one instanceof Refund ? $one : null;
         $change->key = strtolower((string) $one->idempotency_key);
         $change->reference = (string) $one->reference;
-        $change->late = $status === 'late_success';
+        $change->late = $status === 'late_success' || $checkout?->late === true;
         [$kind, $key] = [$noun, $change->key];
-        if ($one instanceof Refund && self::rank($status) >= 3) {
-            if ($cursor !== null) {
-                $this->pace(); // it may read the payment, and the log is read without haste
-            }
-            [$kind, $key] = $this->ofPayment($change, $one, $status);
+        $ask = $one instanceof Payment && $one->checkout !== null;
+        if ($ask && $status !== 'reversed' && !$foreign) {
+            return; // its checkout tells what became of the order
         }
-        $this->store->apply((string) $one->id, $kind, $key, function (mixed $tx, Subject $s, array $attempts) use ($change, $one, $key, $status, $cursor, $foreign): Decision {
+        if ($ask || $one instanceof Refund && self::rank($status) >= 3) {
+            if ($cursor !== null) {
+                $this->pace(); // it may read the payment or checkout, and the log is read without haste
+            }
+            [$kind, $key] = $ask ? $this->ofCheckout($one) : $this->ofPayment($change, $one, $status);
+        }
+        if ($status === 'overpaid') { // it was paid once before, whether or not that was heard
+            $first = clone $change;
+            $first->kind = 'checkout.paid';
+            $this->applyChange($first, $one, $noun, 'paid', null, $foreign);
+        }
+        $this->store->apply((string) $one->id, $kind, $key, function (mixed $tx, Subject $s, array $attempts) use ($change, $one, $checkout, $ask, $key, $status, $cursor, $foreign, $notOurs): Decision {
             if (in_array($status, $s->seen, true)) {
                 return new Decision(cursor: $cursor);
             }
             $c = clone $change;
-            $row = null;
+            $row = $page = null;
             foreach ($attempts as $a) {
                 if ($a->key === $c->key) {
                     [$row, $c->order, $c->attempt] = [$a, $a->order, $a->attempt];
-                } elseif ($a->key === $key) { // the payment of a refund that was made elsewhere
-                    $c->order = $a->order;
+                } elseif ($a->key === $key) { // the payment or checkout of a refund that was made elsewhere; the checkout of an ask
+                    [$c->order, $page] = [$a->order, $ask ? $a : null];
                 } elseif ($a->paid() && $c->refund === null) { // of a payment there may be several refunds
                     $c->alreadyPaid = true;
                 }
             }
-            if ($c->order === '' && !$foreign) {
-                return new Decision(cursor: $cursor);
-            }
+            $known = $s;
             $s = new Subject($s->id, $s->rank, [...$s->seen, $status], max($s->sequence, $c->sequence));
             $d = new Decision($s, cursor: $cursor);
+            if ($c->order === '' && $notOurs !== null) {
+                $notOurs($tx);
+
+                return $d;
+            }
+            if ($c->order === '' && (!$foreign || $checkout !== null) || $page !== null && $status !== 'reversed') {
+                return new Decision(cursor: $cursor);
+            }
+            if ($row !== null && $this->paidBesides($row)) {
+                $c->alreadyPaid = true;
+            }
+            if ($row !== null && $checkout !== null && Row::brought($status) && !self::wished($row, $checkout)) {
+                return $this->differs($tx, $c, $row, $known, $cursor);
+            }
             $rank = self::rank($status);
             if ($rank <= $s->rank) {
                 return $d;
@@ -145,17 +185,22 @@ trait Inbox
             // again. What it brought before is no news, but money after none is.
             $again = $row !== null && $s->rank < 3 && self::rank($row->status) >= 3;
             $s->rank = $rank;
-            if ($again && !($row->unpaid() && in_array($status, ['success', 'late_success'], true))) {
+            if ($again && !($row->unpaid() && Row::brought($status))) {
                 $d->settle = $this->news($row, $one, $row->status);
 
                 return $d;
             }
             if ($row !== null) {
                 $d->settle = $this->news($row, $one, $status);
+            } elseif ($page?->status === 'paid') {
+                $d->settle = new Settlement($page->key, status: $status);
+            }
+            if ($row?->kind === 'checkout' && in_array($row->state, [Row::LAPSED, Row::REFUSED], true) && !Row::brought($status)) {
+                return $d; // nobody had the address of a page that was told to be none
             }
             if ($rank >= 3) {
                 ($this->onChange)($c, $tx);
-            } elseif ($this->onProgress !== null) {
+            } elseif ($this->onProgress !== null && $checkout === null) {
                 ($this->onProgress)($c, $tx);
             }
 
@@ -164,9 +209,9 @@ trait Inbox
     }
 
     /** What a change does to its row. */
-    private function news(Row $row, Payment|Payout|Refund $one, string $status): Settlement
+    private function news(Row $row, Payment|Payout|Refund|Checkout|CheckoutSnapshot $one, string $status): Settlement
     {
-        return new Settlement(
+        $s = new Settlement(
             $row->key,
             remote_id: (string) $one->id,
             status: $status,
@@ -176,6 +221,11 @@ trait Inbox
             problem: $row->problem !== Row::ABANDONED ? '' : null,
             details: $row->problem !== Row::ABANDONED ? '' : null,
         );
+        if ($row->kind === 'checkout') {
+            $s->details = Json::render((object) (['payment_id' => (string) $one->payment_id] + self::pageOf($row->details)));
+        }
+
+        return $s;
     }
 
     /**
@@ -202,6 +252,7 @@ trait Inbox
             if (!$done) {
                 return new Decision();
             }
+            $c->alreadyPaid = $c->alreadyPaid || $this->paidBesides($row);
             ($this->onChange)($c, $tx);
 
             return new Decision(settle: $s);
@@ -235,7 +286,7 @@ trait Inbox
     }
 
     /** When the customer's time ends; 0 if nobody said it. */
-    private static function expiry(Payment|Payout|Refund $one): int
+    private static function expiry(Payment|Payout|Refund|Checkout|NewCheckout|CheckoutSnapshot $one): int
     {
         $at = $one->expires_at === null ? false : date_create_immutable($one->expires_at);
 

@@ -11,6 +11,14 @@ trait Outbox
     private function write(string $kind, string $order, int $until, callable $body): void
     {
         for ($n = 0; $n < 3; $n++) {
+            foreach ($this->besides($kind, $order) as $row) {
+                if ($row->paid()) {
+                    throw new AlreadyPaid($order);
+                }
+                if ($row->open()) {
+                    throw new AttemptOpen($row->order, $row->state, $row->send_until);
+                }
+            }
             $number = 1;
             foreach ($this->store->attempts($kind, $order) as $row) {
                 $number = $row->attempt + 1;
@@ -71,6 +79,15 @@ trait Outbox
         return $this->sendRow($this->newest('refund', $order), $this->client->tries);
     }
 
+    /**
+     * Makes the page of the newest checkout of an order, like send. Send the customer to the url of the answer. Once it is
+     * taken the same call answers from the store, with the same address and the same return secret.
+     */
+    public function sendCheckout(string|int $order): Progress
+    {
+        return $this->sendRow($this->newest('checkout', $order), $this->client->tries);
+    }
+
     private function newest(string $kind, string|int $order): Row
     {
         return $this->store->newest($kind, (string) $order) ?? throw new NoAttempt('till: the order has no attempt');
@@ -119,7 +136,7 @@ trait Outbox
     private static function settled(Row $row): Progress
     {
         return match ($row->state) {
-            Row::TAKEN, Row::ENDED => new Progress('taken', $row->remote_id),
+            Row::TAKEN, Row::ENDED => new Progress('taken', $row->remote_id, url: self::pageOf($row->details)['url'] ?? '', return_secret: self::pageOf($row->details)['return_secret'] ?? ''),
             Row::LAPSED => new Progress('lapsed'),
             Row::LOST => new Progress('lost', $row->remote_id),
             default => throw new Refused($row->problem, ...self::keptOf($row->details), idempotency_key: $row->key, tries: $row->tries),
@@ -132,6 +149,7 @@ trait Outbox
         $op = match ($row->kind) {
             'payout' => Operations::CREATE_PAYOUT,
             'refund' => Operations::CREATE_REFUND,
+            'checkout' => Operations::CREATE_CHECKOUT,
             default => Operations::CREATE_PAYMENT,
         };
         $c = new Call($op, body: $row->body, key: $row->key);
@@ -168,7 +186,7 @@ trait Outbox
                     return [$found, 0.0];
                 }
                 // The try before of a payout or refund may have been taken, by a service that was restored since.
-                $verdict = $row->kind === 'payment' ? 'refused' : 'unclear';
+                $verdict = in_array($row->kind, ['payment', 'checkout'], true) ? 'refused' : 'unclear';
             } catch (CallError) {
                 $verdict = 'unclear';
             }
@@ -234,12 +252,17 @@ trait Outbox
     private static function answered(Tried $got, Call $c, string $kind): ?Progress
     {
         try {
-            $one = Payments::created(['payout' => Payout::class, 'refund' => Refund::class][$kind] ?? Payment::class, $got, $c);
+            $one = Payments::created(['payout' => Payout::class, 'refund' => Refund::class, 'checkout' => NewCheckout::class][$kind] ?? Payment::class, $got, $c);
         } catch (CallError) {
             return null;
         }
 
-        return new Progress('taken', $one->id, $one, $got->header('Idempotent-Replayed') === 'true');
+        $p = new Progress('taken', $one->id, $one, $got->header('Idempotent-Replayed') === 'true');
+        if ($one instanceof NewCheckout) {
+            [$p->url, $p->return_secret] = [(string) $one->url, (string) $one->return_secret];
+        }
+
+        return $p;
     }
 
     /** Notes that the service has it. News that came before the answer is not undone. */
@@ -250,25 +273,40 @@ trait Outbox
         if ($row->problem !== Row::ABANDONED) {
             $s->problem = $s->details = '';
         }
-        if ($row->status === '' && self::rank($p->subject->status) < 3) {
-            $s->status = (string) $p->subject->status; // what ended is told by apply, with the call of the function
+        if ($row->status === '' && self::rank(self::statusOf($p->subject)) < 3) {
+            $s->status = self::statusOf($p->subject); // what ended is told by apply, with the call of the function
         }
-        $this->settle($row, $s);
+        if ($row->kind !== 'checkout') {
+            $this->settle($row, $s);
+
+            return;
+        }
+        $page = ['url' => $p->url, 'return_secret' => $p->return_secret];
+        $s->details = Json::render((object) $page);
+        if (!$this->settle($row, $s)) {
+            // News came before the answer. Its payment is kept, and the page's address with it.
+            $now = $this->store->newest($row->kind, $row->order) ?? $row;
+            $this->settle($row, new Settlement(from: [Row::TAKEN, Row::ENDED], details: Json::render((object) ($page + self::pageOf($now->details)))));
+        }
     }
 
     /** The calls about what a row makes. */
-    private function calls(Row $row): Payments|Payouts|Refunds
+    private function calls(Row $row): Payments|Payouts|Refunds|Checkouts
     {
         return match ($row->kind) {
             'payout' => $this->client->payouts,
             'refund' => $this->client->refunds,
+            'checkout' => $this->client->checkouts,
             default => $this->client->payments,
         };
     }
 
-    /** Asks the service for what a row made; null if there is nothing. */
+    /** Asks the service for what a row made; null if there is nothing. A checkout is not looked for: nobody was given its address. */
     private function find(Row $row): ?Progress
     {
+        if ($row->kind === 'checkout') {
+            return null;
+        }
         $one = $this->calls($row)->byKey($row->key);
 
         return $one === null ? null : new Progress('taken', (string) $one->id, $one, true);
@@ -283,8 +321,9 @@ trait Outbox
 
     /**
      * Ends a wish whose time is over. What was never sent lapses. What may have arrived is asked for by its key, not sooner
-     * than a request can be on its way; it is never posted again. If the service does not know it, a payment lapses. A payout
-     * or refund is lost: a service that was restored from a backup forgot what it had paid out since, and one more would pay twice.
+     * than a request can be on its way; it is never posted again. If the service does not know it, a payment lapses, and so
+     * does a checkout whose address was given to nobody. A payout or refund is lost: a service that was restored from a backup
+     * forgot what it had paid out since, and one more would pay twice.
      */
     private function stale(Row $row, int $now): Progress
     {
@@ -315,7 +354,7 @@ trait Outbox
 
             return $found;
         }
-        $end = $row->kind === 'payment' ? Row::LAPSED : Row::LOST;
+        $end = $row->kind === 'payment' || $row->kind === 'checkout' && $row->remote_id === '' ? Row::LAPSED : Row::LOST;
         [$s->state, $s->problem] = [$end, Row::STALE];
 
         return new Progress($this->endOrBack($row, $s, true) ? $end : 'unclear'); // else news came meanwhile
@@ -324,7 +363,7 @@ trait Outbox
     /** Ends an attempt of which provably nothing arrived, for example to offer another method. */
     public function withdraw(string|int $order): void
     {
-        $row = $this->newest('payment', $order);
+        $row = $this->latest($order) ?? $this->newest('payment', $order);
         if (!$this->settle($row, new Settlement(from: [Row::WRITTEN], state: Row::LAPSED, problem: Row::WITHDRAWN))) {
             throw new MayArrive('till: the attempt may have arrived, so it cannot be withdrawn');
         }
@@ -336,7 +375,7 @@ trait Outbox
      */
     public function abandon(string|int $order): void
     {
-        $row = $this->store->newest('payment', (string) $order);
+        $row = $this->latest($order);
         if ($row === null || !$row->open()) {
             throw new NotStuck('till: there is no open attempt to abandon');
         }
@@ -355,13 +394,13 @@ trait Outbox
      */
     public function resend(string|int $order): Progress
     {
-        $row = $this->store->newest('payment', (string) $order);
+        $row = $this->latest($order);
         $now = $this->now();
         $s = new Settlement(from: [Row::LOST], state: Row::SENDING, next_at: $now, send_until: $now + $this->paymentUntil);
         if ($row === null || $row->state !== Row::LOST || !$this->settle($row, $s)) {
             throw new NotLost('till: only an attempt that is lost is sent again by hand');
         }
 
-        return $this->send($order);
+        return $this->sendRow($this->newest($row->kind, $order), $this->client->tries);
     }
 }

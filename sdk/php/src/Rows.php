@@ -24,7 +24,7 @@ final class Row
 
     public function __construct(
         public string $key, // the idempotency key, drawn once
-        public string $kind, // payment, payout or refund
+        public string $kind, // payment, payout, refund or checkout
         public string $order,
         public int $attempt,
         public string $body, // the bytes that every try sends
@@ -33,11 +33,11 @@ final class Row
         public int $next_at = 0, // when to send it, or to read it again
         public int $lease = 0, // the deadline of its last try; 0 before the first
         public int $send_until = 0, // after this it is posted no more; once taken, when the customer's time ends
-        public string $remote_id = '', // the id of the payment, payout or refund
+        public string $remote_id = '', // the id of the payment, payout, refund or checkout
         public string $status = '', // the last kind of news, without its noun: success, late_success, reversed, …
         public string $problem = '', // why a person should look
         public int $created_at = 0,
-        public string $details = '', // JSON: status, detail, request_id and errors of the problem; '' where there are none
+        public string $details = '', // JSON: status, detail, request_id and errors of the problem; url, return_secret and payment_id of a checkout; '' where there are none
     ) {
     }
 
@@ -50,7 +50,13 @@ final class Row
     /** Whether an attempt brought money that stands. */
     public function paid(): bool
     {
-        return in_array($this->status, ['success', 'late_success'], true);
+        return self::brought($this->status);
+    }
+
+    /** Whether a status says that money came. */
+    public static function brought(string $status): bool
+    {
+        return in_array($status, ['success', 'late_success', 'paid', 'overpaid'], true);
     }
 
     /** Whether an attempt ended without money. */
@@ -121,14 +127,14 @@ final class Decision
 final class Change
 {
     public function __construct(
-        public string $kind, // as payment.success; or payment.refused, .lapsed, .lost, which are no events of the service, and so for payouts and refunds
+        public string $kind, // as payment.success; or payment.refused, .lapsed, .lost, which are no events of the service, and so for payouts, refunds and checkouts
         public string $order = '', // '' for a payment that this outbox did not make; see the option foreign
-        public string $reference = '', // as the payment, payout or refund has it
+        public string $reference = '', // as the payment, payout, refund or checkout has it
         public int $attempt = 0, // of a refund, which one of the order's; 0 if it was made elsewhere
         public string $key = '', // the idempotency key
-        public bool $late = false, // the money came after it had failed or expired
+        public bool $late = false, // the money came after it had failed, expired or been cancelled
         public bool $alreadyPaid = false, // another attempt of the order was paid before: give this one back
-        public ?Payment $payment = null, // null when it was refused, lapsed or lost, and for payouts and refunds
+        public ?Payment $payment = null, // null when it was refused, lapsed or lost, and for payouts, refunds and checkouts
         public ?Payout $payout = null,
         public string $event_id = '', // '' where no event brought the news
         public int $sequence = 0,
@@ -138,19 +144,47 @@ final class Change
         public array $errors = [],
         public ?Refund $refund = null,
         public ?Money $left = null, // of a refund's payment, what can still go back, with refunded(); null if the service does not know the payment
+        public Checkout|CheckoutSnapshot|null $checkout = null,
     ) {
     }
 
-    /** The customer has paid: success, or money that came late. */
+    /** The customer has paid: success, or money that came late. Of a checkout it is the amount of your wish. */
     public function paid(): bool
     {
-        return in_array($this->kind, ['payment.success', 'payment.late_success'], true);
+        return in_array($this->kind, ['payment.success', 'payment.late_success', 'checkout.paid'], true);
     }
 
-    /** The payment ended without money. */
+    /**
+     * The payment ended without money, or the checkout expired or was cancelled. A customer who declines on a page may pay
+     * by another number, so that is no news.
+     */
     public function failed(): bool
     {
-        return in_array($this->kind, ['payment.failed', 'payment.expired'], true);
+        return in_array($this->kind, ['payment.failed', 'payment.expired', 'checkout.expired', 'checkout.cancelled'], true);
+    }
+
+    /** A checkout that was paid was paid once more: give back the payment extra(). The order was shipped when it was paid first. */
+    public function overpaid(): bool
+    {
+        return $this->kind === 'checkout.overpaid';
+    }
+
+    /** A checkout says of itself that it was paid, and shows another amount or currency than your wish. Do not ship: a person looks. */
+    public function otherAmount(): bool
+    {
+        return $this->kind === 'checkout.other_amount';
+    }
+
+    /** The payment of an overpaid checkout that is to be given back; '' otherwise. */
+    public function extra(): string
+    {
+        foreach ($this->overpaid() ? $this->checkout->asks ?? [] : [] as $ask) {
+            if ($ask->status === 'success' && $ask->payment_id !== null && $ask->payment_id !== $this->checkout->payment_id) {
+                return $ask->payment_id;
+            }
+        }
+
+        return '';
     }
 
     /** The operator took the money back. */
@@ -183,19 +217,19 @@ final class Change
         return in_array($this->kind, ['refund.failed', 'refund.cancelled'], true);
     }
 
-    /** The service does not take the payment, payout or refund, and why: nothing exists. */
+    /** The service does not take the payment, payout, refund or checkout, and why: nothing exists. */
     public function refused(): bool
     {
         return str_ends_with($this->kind, '.' . Row::REFUSED);
     }
 
-    /** It was not sent in its time: nothing exists. */
+    /** It was not sent in its time: nothing exists that somebody could pay. */
     public function lapsed(): bool
     {
         return str_ends_with($this->kind, '.' . Row::LAPSED);
     }
 
-    /** The service does not know a payment any more that it had, or a payout or refund that it may have had: a person looks. */
+    /** The service does not know a payment or checkout any more that it had, or a payout or refund that it may have had: a person looks. */
     public function lost(): bool
     {
         return str_ends_with($this->kind, '.' . Row::LOST);
@@ -211,10 +245,12 @@ final class Progress
 {
     public function __construct(
         public string $state,
-        public string $id = '', // of the payment, payout or refund, once taken
-        public Payment|Payout|Refund|null $subject = null, // as the service answered, if it just did
+        public string $id = '', // of the payment, payout, refund or checkout, once taken
+        public Payment|Payout|Refund|NewCheckout|null $subject = null, // as the service answered, if it just did
         public bool $replayed = false,
         public ?CallError $error = null, // Unavailable or Unclear, for the log
+        public string $url = '', // of a checkout, once taken: send the customer there
+        public string $return_secret = '', // of a checkout, once taken: for Returned::verify
     ) {
     }
 }

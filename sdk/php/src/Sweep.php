@@ -238,9 +238,10 @@ trait Sweep
 
     /**
      * Reads what a row made, and applies what it shows. What the service does not know any more is lost: that is reported,
-     * never posted by itself.
+     * never posted by itself. A checkout is made again by its key as long as it can be paid: its page asks by the same keys as
+     * the lost one, so nobody is debited twice.
      */
-    private function readAndApply(Row $row, int $wait): Payment|Payout|Refund|null
+    private function readAndApply(Row $row, int $wait): Payment|Payout|Refund|Checkout|null
     {
         try {
             $one = $this->calls($row)->get($row->remote_id, $wait);
@@ -248,13 +249,19 @@ trait Sweep
             if ($e->code !== $row->kind . '_not_found') {
                 throw $e;
             }
+            $now = $this->now();
+            if ($row->kind === 'checkout' && $row->state === Row::TAKEN && $now < $row->send_until) {
+                $this->settle($row, new Settlement(from: [Row::TAKEN], state: Row::SENDING, next_at: $now));
+
+                return null;
+            }
             $this->end($row, new Settlement(from: [Row::TAKEN, Row::ENDED], state: Row::LOST, problem: $e->code, details: self::detailsOf($e)));
 
             return null;
         }
         $this->applyRead($one);
         $s = new Settlement(from: [Row::TAKEN], next_at: $this->now() + $this->openAfter);
-        if ($one->resolution?->state === Row::NEEDS_ATTENTION && $row->problem !== Row::ABANDONED) {
+        if (!$one instanceof Checkout && $one->resolution?->state === Row::NEEDS_ATTENTION && $row->problem !== Row::ABANDONED) {
             $s->problem = Row::NEEDS_ATTENTION;
         }
         $this->settle($row, $s);
@@ -283,7 +290,13 @@ trait Sweep
         return $this->waitFor('refund', $order, $seconds);
     }
 
-    private function waitFor(string $kind, string|int $order, float $seconds): Payment|Payout|Refund
+    /** Wait for the newest checkout of an order, until it is paid, expired or cancelled. */
+    public function waitCheckout(string|int $order, float $seconds = 90.0): Checkout
+    {
+        return $this->waitFor('checkout', $order, $seconds);
+    }
+
+    private function waitFor(string $kind, string|int $order, float $seconds): Payment|Payout|Refund|Checkout
     {
         $end = Client::now() + $seconds;
         $polls = [1.0, 1.0, 2.0, 3.0, 5.0]; // where the service has no long poll
@@ -299,7 +312,7 @@ trait Sweep
                 } catch (Unavailable) {
                     $one = null;
                 }
-                if ($one !== null && self::rank($one->status) >= 3) {
+                if ($one !== null && self::rank(self::statusOf($one)) >= 3) {
                     return $one;
                 }
             } else {

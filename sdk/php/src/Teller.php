@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Till;
 
 /**
- * Collects, pays out, refunds, listens and sweeps. OnChange(Change, tx) is called once for each change of an attempt, inside a
+ * Collects, opens checkouts, pays out, refunds, listens and sweeps. OnChange(Change, tx) is called once for each change of an attempt, inside a
  * transaction of the store. If it throws, nothing is saved and the change comes again. What does not roll back, as mail,
  * belongs into a queue that it writes in the transaction.
  */
@@ -13,6 +13,7 @@ final class Teller
 {
     use Inbox;
     use Outbox;
+    use Pages;
     use Sweep;
 
     private const FIRST_DUE = 1000; // ms: when a sweep sends a wish that nobody called send for
@@ -41,14 +42,16 @@ final class Teller
     private $clock;
 
     /**
-     * OnProgress is told about pending and processing, onOther(Event, tx) about events that are no change of an attempt, each once;
-     * without it they are accepted and forgotten. PaymentUntil and payoutUntil (refunds, too) are how many seconds a wish is sent: nobody's
+     * OnProgress is told about pending and processing, onOther(Event, tx) about events that are no change of an attempt, each once,
+     * and about checkouts that this store did not make; without it they are accepted and forgotten. PaymentUntil (checkouts, too)
+     * and payoutUntil (refunds, too) are how many seconds a wish is sent: nobody's
      * phone rings at night for an order of the afternoon. LookAfter is how long after the deadline of a try the service is
      * asked whether it arrived, openAfter how long a payment that was taken is left to webhooks and the log.
      *
      * Foreign asks for news of all payments, payouts and refunds of the client, those too that this store did not make: with
      * another store, or by hand. Their change has no order. Without it the function hears of its own orders only, and of
-     * refunds of their payments, also those that others made. FromStart begins a new store at the start of the event log; otherwise it
+     * refunds of their payments, also those that others made. Checkouts that this store did not make, as those of links, come
+     * to onOther either way. FromStart begins a new store at the start of the event log; otherwise it
      * begins at the end, as what was paid before it was made is no news.
      */
     public function __construct(
@@ -129,9 +132,58 @@ final class Teller
     }
 
     /**
+     * Writes a wish to be paid on a page of the service, by any number and any of your methods, in your transaction, like
+     * collect. An order is asked for in one way at a time: while a payment or another checkout of it may bring money, that is
+     * refused. The page shows reference (order if empty) and description, and leads back to return_url. sendCheckout makes the
+     * page.
+     *
+     * @param ?string[] $methods
+     */
+    public function checkout(
+        string|int $order,
+        Money $amount,
+        string $reference = '',
+        string $description = '',
+        ?CreateCheckoutCharge $charge = null,
+        ?CreateCheckoutTax $tax = null,
+        array|\stdClass|null $metadata = null,
+        ?int $expires_in_seconds = null,
+        string $country = '',
+        ?array $methods = null,
+        #[\SensitiveParameter] string $phone = '',
+        bool $phone_fixed = false,
+        string $return_url = '',
+        string $language = '',
+    ): void {
+        $order = (string) $order;
+        self::checkOrder($order, $description, $reference);
+        self::checkAmount($amount);
+        if ($phone !== '' || $phone_fixed) {
+            self::checkPhone($phone);
+        }
+        $metadata = $metadata === [] ? new \stdClass() : $metadata;
+        $this->write('checkout', $order, $this->paymentUntil, static fn (string $key) => self::render(new CreateCheckout(
+            amount: $amount,
+            idempotency_key: $key,
+            reference: self::or($reference, $order),
+            description: $description ?: null,
+            charge: $charge,
+            tax: $tax,
+            metadata: $metadata,
+            expires_in_seconds: $expires_in_seconds,
+            country: $country ?: null,
+            methods: $methods,
+            phone: $phone ?: null,
+            phone_fixed: $phone_fixed ?: null,
+            return_url: $return_url ?: null,
+            language: $language ?: null,
+        )));
+    }
+
+    /**
      * Writes a wish to give a payment back in your transaction, all that is left or an amount, to who paid it, like collect. The
      * order must be paid, and no refund of it may be open: the same wish again is refused, too, because two refunds of the same
-     * sum may be meant. Payment, as $change->payment->id, is needed only if the order was paid more than once.
+     * sum may be meant. Payment, as $change->payment->id or $change->extra(), is needed only if the order was paid more than once.
      */
     public function refund(
         string|int $order,
@@ -163,12 +215,14 @@ final class Teller
     /** The id of the one payment that an order was paid by. */
     private function paidBy(string $order): string
     {
-        $paid = array_values(array_filter($this->store->attempts('payment', $order), static fn (Row $row) => $row->paid()));
-        if (count($paid) > 1) {
+        $attempts = [...$this->store->attempts('payment', $order), ...$this->store->attempts('checkout', $order)];
+        $paid = array_values(array_filter($attempts, static fn (Row $row) => $row->paid()));
+        $row = $paid[0] ?? throw new NotPaid($order);
+        if (count($paid) > 1 || $row->status === 'overpaid') {
             throw new InvalidWish('payment', 'is missing: the order was paid more than once');
         }
 
-        return $paid[0]->remote_id ?? throw new NotPaid($order);
+        return $row->kind === 'checkout' ? self::pageOf($row->details)['payment_id'] ?? '' : $row->remote_id;
     }
 
     private static function or(string $a, string $b): string
@@ -176,7 +230,7 @@ final class Teller
         return $a === '' ? $b : $a;
     }
 
-    private static function render(CreatePayment|CreatePayout|CreateRefund $wish): string
+    private static function render(CreatePayment|CreatePayout|CreateRefund|CreateCheckout $wish): string
     {
         try {
             return Json::render($wish->toJson());
@@ -194,6 +248,11 @@ final class Teller
             throw new InvalidWish('method', 'is missing');
         }
         self::checkAmount($amount);
+        self::checkPhone($phone);
+    }
+
+    private static function checkPhone(#[\SensitiveParameter] string $phone): void
+    {
         if (preg_match('/^[0-9]{1,15}$/D', $phone) !== 1) {
             throw new InvalidWish('phone', 'is digits only, calling code first');
         }
