@@ -66,6 +66,8 @@ func payOn(ctx context.Context, address, phone string) (string, error) {
 	if phone != "" {
 		body.Set("phone", "+"+phone)
 		body.Set("sure", phone) // the number was looked at
+	} else {
+		body.Set("sure", "shop")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(body.Encode()))
 	if err != nil {
