@@ -87,8 +87,8 @@ sdk-part:
 	cd tools && $(TEST) -count=1 $$($(GO) list ./... | grep -v '^till/tools/conform') # they read files of other modules, which Go's cache does not see
 	cd sdk/python && $(PYTHON) -W ignore::DeprecationWarning -m unittest
 	php sdk/php/tests/run.php
-	cd tools && TILL_SCENARIOS=part $(TEST) -run '^(TestScenarios|TestShop|TestShopGivesBack)$$' ./conform
-	cd tools && TILL_SDK=typescript TILL_SCENARIOS=part TILL_ORDERS=200 TILL_KILLS=3 $(TEST) -run '^(TestScenarios|TestShop|TestShopGivesBack)$$' ./conform
+	cd tools && TILL_SCENARIOS=part $(TEST) -run '^(TestScenarios|TestShop|TestShopGivesBack|TestShopWithCheckouts)$$' ./conform
+	cd tools && TILL_SDK=typescript TILL_SCENARIOS=part TILL_ORDERS=200 TILL_KILLS=3 TILL_CHECKOUTS=50 TILL_CHECKOUT_KILLS=1 $(TEST) -run '^(TestScenarios|TestShop|TestShopGivesBack|TestShopWithCheckouts)$$' ./conform
 	$(MAKE) --no-print-directory sdk-python-part sdk-php-part
 
 # 'make lint' runs all of go vet. A program without tables for debuggers is linked in two
@@ -190,7 +190,7 @@ sdk-python: python-tools ## the same for the SDK of Python alone
 
 .PHONY: sdk-python-part
 sdk-python-part:
-	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_SCENARIOS=part TILL_ORDERS=100 TILL_KILLS=2 $(TEST) -count=1 -run '^(TestScenarios|TestShop|TestShopGivesBack)$$' ./conform
+	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_SCENARIOS=part TILL_ORDERS=100 TILL_KILLS=2 TILL_CHECKOUTS=50 TILL_CHECKOUT_KILLS=1 $(TEST) -count=1 -run '^(TestScenarios|TestShop|TestShopGivesBack|TestShopWithCheckouts)$$' ./conform
 
 .PHONY: python-tools
 python-tools:
@@ -206,7 +206,7 @@ sdk-php: php-tools ## the same for the SDK of PHP alone
 
 .PHONY: sdk-php-part
 sdk-php-part:
-	cd tools && TILL_SDK=php TILL_SCENARIOS=part TILL_ORDERS=100 TILL_KILLS=2 $(TEST) -count=1 -run '^(TestScenarios|TestShop|TestShopGivesBack)$$' ./conform
+	cd tools && TILL_SDK=php TILL_SCENARIOS=part TILL_ORDERS=100 TILL_KILLS=2 TILL_CHECKOUTS=50 TILL_CHECKOUT_KILLS=1 $(TEST) -count=1 -run '^(TestScenarios|TestShop|TestShopGivesBack|TestShopWithCheckouts)$$' ./conform
 
 .PHONY: php-tools
 php-tools:
@@ -328,13 +328,13 @@ soak-parts: cross race-part
 	TILL_ROLLING=120 $(GO) test -count=1 -timeout 30m -run '^TestRolling$$' -v ./cmd/till
 	TILL_MIGRATE_ROWS=1000000 $(GO) test -count=1 -timeout 30m -run '^TestMigrationsOfManyRows$$' -v ./cmd/till
 	$(MAKE) --no-print-directory reproduce RELEASE_TARGETS=linux/amd64
-	cd tools && TILL_ORDERS=10000 TILL_KILLS=50 TILL_REFUND_ORDERS=10000 TILL_REFUND_KILLS=25 $(GO) test -count=1 -timeout 30m -run '^TestShop' -v ./conform
+	cd tools && TILL_ORDERS=10000 TILL_KILLS=50 TILL_REFUND_ORDERS=10000 TILL_REFUND_KILLS=25 TILL_CHECKOUTS=10000 TILL_CHECKOUT_KILLS=25 $(GO) test -count=1 -timeout 30m -run '^TestShop' -v ./conform
 	cd tools && TILL_WEBHOOK_PAYMENTS=5000 TILL_WEBHOOK_KILLS=20 TILL_WEBHOOK_SHOPS=10 $(GO) test -count=1 -timeout 30m -run '^TestWebhooksBetweenKills$$' -v ./conform
 	cd tools && TILL_LIST=100000 $(GO) test -count=1 -timeout 30m -run '^TestLongLists$$' -v ./conform
 	$(MAKE) --no-print-directory sdk-typescript
-	cd tools && TILL_SDK=typescript TILL_ORDERS=10000 TILL_KILLS=50 TILL_REFUND_ORDERS=10000 TILL_REFUND_KILLS=25 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
-	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_ORDERS=10000 TILL_KILLS=50 TILL_REFUND_ORDERS=10000 TILL_REFUND_KILLS=25 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
-	cd tools && TILL_SDK=php TILL_ORDERS=10000 TILL_KILLS=50 TILL_REFUND_ORDERS=10000 TILL_REFUND_KILLS=25 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
+	cd tools && TILL_SDK=typescript TILL_ORDERS=10000 TILL_KILLS=50 TILL_REFUND_ORDERS=10000 TILL_REFUND_KILLS=25 TILL_CHECKOUTS=10000 TILL_CHECKOUT_KILLS=25 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
+	cd tools && TILL_SDK=python PYTHON=$(PYTHON) TILL_ORDERS=10000 TILL_KILLS=50 TILL_REFUND_ORDERS=10000 TILL_REFUND_KILLS=25 TILL_CHECKOUTS=10000 TILL_CHECKOUT_KILLS=25 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
+	cd tools && TILL_SDK=php TILL_ORDERS=10000 TILL_KILLS=50 TILL_REFUND_ORDERS=10000 TILL_REFUND_KILLS=25 TILL_CHECKOUTS=10000 TILL_CHECKOUT_KILLS=25 $(GO) test -count=1 -timeout 40m -run '^TestShop' -v ./conform
 
 # The release before is the commit or tag in cmd/till/testdata/release-before.txt; it is
 # built from git.

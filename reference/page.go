@@ -49,7 +49,7 @@ var guides = []struct {
 	paths   []string
 }{
 	{"menu_start", []string{"/start/curl", "/start/go", "/start/typescript", "/start/php", "/start/python"}},
-	{"menu_guides", []string{"/collecting", "/webhooks", "/sweeping", "/payouts", "/refunds", "/reconciling", "/testing", "/keys", "/moving"}},
+	{"menu_guides", []string{"/collecting", "/checkout", "/webhooks", "/sweeping", "/payouts", "/refunds", "/reconciling", "/testing", "/keys", "/moving"}},
 	{"menu_safety", []string{"/leaked-key", "/going-live"}},
 }
 

@@ -55,8 +55,8 @@ func New(c Config) *Site {
 // languages are those of the pages; the first has no part of its own in addresses.
 var languages = []string{"en", "fr"}
 
-// shops are the programs that the quick starts run.
-var shops = []string{"shop.go.txt", "shop.mjs", "shop.php", "shop.py"}
+// shops are the programs that the quick starts and the page about checkouts run.
+var shops = []string{"shop.go.txt", "shop.mjs", "shop.php", "shop.py", "checkout.go.txt", "checkout.mjs", "checkout.php", "checkout.py"}
 
 //go:embed page style.css script.js icon.svg
 var files embed.FS

@@ -11,8 +11,8 @@
 //
 //   - Collect writes the wish, with its key, in your transaction beside the
 //     order. Send posts it; what is not settled is sent again by Run or Sweep,
-//     the same bytes with the same key. PayOut and Refund do so for money that
-//     goes out and back.
+//     the same bytes with the same key. Checkout does so for an order that is
+//     paid on a page, PayOut and Refund for money that goes out and back.
 //   - Webhook, the event log and the sweep are three roads to your function. It
 //     is called once for each change, inside a transaction of your database.
 //

@@ -77,6 +77,18 @@ paid() {
 	echo "$id"
 }
 
+# customer REFERENCE: wait for the page of an order, read it, and pay on it.
+customer() {
+	local url='' form
+	until [ -n "$url" ]; do
+		url=$(as "$KEY" GET "/checkouts?state=open&reference=$1" | member url) || true
+		sleep 0.1
+	done
+	form=$(curl -sS "$url" | sed -n 's/.*name="form" value="\([^"]*\)".*/\1/p')
+	sleep 1.1 # who posts what they have not read is a program
+	curl -sS -o customer.html --data-urlencode "form=$form" -d phone=%2B242061234567 -d sure=242061234567 "$url"
+}
+
 # pay_out PHONE: ask for a payout of 100 francs, with a key that may, and print its id.
 pay_out() {
 	as "$KEY" POST /payouts '{"method": "mtn_momo", "country": "CG", "amount": {"value": "100", "currency": "XAF"},
