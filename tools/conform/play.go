@@ -20,7 +20,7 @@ import (
 // runnerSteps are done by the runner; all others are commands of the driver.
 var runnerSteps = []string{
 	"kill", "faults", "sleep", "until", "event", "prompt", "deliver", "endpoint", "reserve", "rotate_secret", "rotate_key", "revoke_key", "break_key", "fill", "churn", "refund_elsewhere",
-	"pay", "come_back", "run_out",
+	"pay", "come_back", "run_out", "checkout_elsewhere",
 	"stop_service", "start_service", "backup", "restore", "together",
 }
 
@@ -251,6 +251,8 @@ func (p *play) runnerStep(ctx context.Context, s *Step) (done bool, err error) {
 		return true, p.pay(ctx, s)
 	case "come_back":
 		return true, p.comeBack(ctx, s)
+	case "checkout_elsewhere":
+		return true, p.checkoutElsewhere(ctx, s)
 	case "run_out":
 		return true, p.runOut(ctx, s)
 	case "stop_service":
