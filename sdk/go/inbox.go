@@ -16,7 +16,7 @@ type Change struct {
 	Attempt     int      // of a refund, which one of the order's; 0 if it was made elsewhere
 	Key         string   // the idempotency key
 	Late        bool     // the money came after it had failed, expired or been cancelled
-	AlreadyPaid bool     // another attempt of the order was paid before: give this one back
+	AlreadyPaid bool     // another attempt of the order was paid before: give this one back, Extra
 	Payment     *Payment // nil when it was refused, lapsed or lost, and for payouts, refunds and checkouts
 	Payout      *Payout
 	Refund      *Refund
@@ -50,16 +50,22 @@ func (c Change) Overpaid() bool { return c.Kind == CheckoutOverpaid }
 // another amount or currency than your wish. Do not ship: a person looks.
 func (c Change) OtherAmount() bool { return c.Kind == KindCheckout+"."+statusOther }
 
-// Extra is the payment of an overpaid checkout that is to be given back: see
-// GiveBack.Payment. It is "" otherwise.
+// Extra is the payment that is to be given back: the second one of an overpaid
+// checkout, or the one that paid an order that was paid before. It is "" otherwise.
+// See GiveBack.Payment.
 func (c Change) Extra() string {
-	if !c.Overpaid() {
-		return ""
-	}
-	for _, a := range c.Checkout.Asks {
-		if id := Value(a.PaymentID); a.Status == Success && id != "" && id != Value(c.Checkout.PaymentID) {
-			return id
+	switch {
+	case c.Overpaid():
+		for _, a := range c.Checkout.Asks {
+			if id := Value(a.PaymentID); a.Status == Success && id != "" && id != Value(c.Checkout.PaymentID) {
+				return id
+			}
 		}
+	case !c.Paid() || !c.AlreadyPaid:
+	case c.Checkout != nil:
+		return Value(c.Checkout.PaymentID)
+	default:
+		return c.Payment.ID
 	}
 	return ""
 }

@@ -138,7 +138,7 @@ type PayOut struct {
 // GiveBack is a wish to give a payment back, all of it or a part, to who paid it.
 type GiveBack struct {
 	Order       string // your id of what was paid
-	Payment     string // the id of the payment, as Change.Payment.ID or Change.Extra; needed only if the order was paid more than once
+	Payment     string // the id of the payment, as Change.Extra; needed only if the order was paid more than once
 	Amount      *Money // nil for all that is left
 	Reason      string // as duplicate; see the guide
 	Reference   string // Order if empty

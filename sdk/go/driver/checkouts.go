@@ -85,17 +85,6 @@ func onPage(c till.Change) string {
 	return c.Kind[strings.Index(c.Kind, ".")+1:]
 }
 
-// tooMuch is the payment that is to be given back.
-func tooMuch(c till.Change) string {
-	switch {
-	case c.Overpaid():
-		return c.Extra()
-	case c.Checkout != nil:
-		return till.Value(c.Checkout.PaymentID)
-	}
-	return c.Payment.ID
-}
-
 // asksAlone reports whether a shop hears of asks as of payments, as one should not.
 func asksAlone(mutant string) bool { return mutant == "ask_shipped" || mutant == "failed_ask_ends" }
 

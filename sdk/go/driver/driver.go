@@ -296,7 +296,7 @@ func (d *driver[T]) onChange(ctx context.Context, tx T, c till.Change) error {
 		return d.actOutside(order, what)
 	}
 	if d.givesBack && (c.AlreadyPaid || c.Overpaid()) {
-		if err := d.teller.Refund(ctx, tx, till.GiveBack{Order: c.Order, Payment: tooMuch(c), Reason: "duplicate"}); err != nil {
+		if err := d.teller.Refund(ctx, tx, till.GiveBack{Order: c.Order, Payment: c.Extra(), Reason: "duplicate"}); err != nil {
 			return err
 		}
 	}

@@ -382,7 +382,7 @@ final class Driver
         }
         $this->crash('in_function');
         if ($this->givesBack && ($c->alreadyPaid || $c->overpaid())) {
-            $this->teller->refund($c->order, reason: 'duplicate', payment: $c->extra() ?: $c->checkout->payment_id ?? $c->payment->id);
+            $this->teller->refund($c->order, reason: 'duplicate', payment: $c->extra());
         }
         if ($this->mutant === 'function_outside') {
             file_put_contents($this->made['state'] . '/outside', "$order\t$what\n", FILE_APPEND);

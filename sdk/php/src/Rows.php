@@ -175,9 +175,15 @@ final class Change
         return $this->kind === 'checkout.other_amount';
     }
 
-    /** The payment of an overpaid checkout that is to be given back; '' otherwise. */
+    /**
+     * The payment that is to be given back: the second one of an overpaid checkout, or the one that paid an order that was
+     * paid before; '' otherwise.
+     */
     public function extra(): string
     {
+        if ($this->paid() && $this->alreadyPaid) {
+            return (string) ($this->checkout !== null ? $this->checkout->payment_id : $this->payment?->id);
+        }
         foreach ($this->overpaid() ? $this->checkout->asks ?? [] : [] as $ask) {
             if ($ask->status === 'success' && $ask->payment_id !== null && $ask->payment_id !== $this->checkout->payment_id) {
                 return $ask->payment_id;

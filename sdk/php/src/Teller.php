@@ -183,7 +183,7 @@ final class Teller
     /**
      * Writes a wish to give a payment back in your transaction, all that is left or an amount, to who paid it, like collect. The
      * order must be paid, and no refund of it may be open: the same wish again is refused, too, because two refunds of the same
-     * sum may be meant. Payment, as $change->payment->id or $change->extra(), is needed only if the order was paid more than once.
+     * sum may be meant. Payment, as $change->extra(), is needed only if the order was paid more than once.
      */
     public function refund(
         string|int $order,

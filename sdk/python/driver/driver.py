@@ -223,8 +223,7 @@ class Driver:
             return
         self.crash("in_function")
         if self.gives_back and (c.already_paid or c.overpaid):
-            spare = c.extra or (c.checkout.payment_id if c.checkout else c.payment.id)
-            self.teller.refund(tx, order=c.order, payment=spare, reason="duplicate")
+            self.teller.refund(tx, order=c.order, payment=c.extra, reason="duplicate")
         if self.mutant == "function_outside":
             mutants.act_outside(self.state, order, what)
         else:

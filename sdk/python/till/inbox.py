@@ -103,7 +103,10 @@ class Change:
 
     @property
     def extra(self) -> str:
-        """The payment of an overpaid checkout that is to be given back; "" otherwise."""
+        """The payment that is to be given back: the second one of an overpaid checkout, or the one that paid an order that was
+        paid before; "" otherwise."""
+        if self.paid and self.already_paid:
+            return (self.checkout.payment_id if self.checkout is not None else self.payment.id if self.payment is not None else "") or ""
         if not self.overpaid or self.checkout is None:
             return ""
         return next((a.payment_id for a in self.checkout.asks if a.status == "success" and a.payment_id and a.payment_id != self.checkout.payment_id), "")

@@ -418,7 +418,8 @@ class Outbox(Inbox):
             return Progress("unclear", error=e)
         if found is not None:
             return self._adopt(row, found)
-        end = LAPSED if row.kind == PAYMENT else LOST
+        lapses = row.kind == PAYMENT or row.kind == CHECKOUT and not row.remote_id
+        end = LAPSED if lapses else LOST
         s.state, s.problem = end, STALE
         return Progress(end if self._end_or_back(row, s, True) else "unclear")  # else news came meanwhile
 

@@ -244,7 +244,7 @@ class Teller(Sweep, Receiver):
         """Writes a wish to give a payment back in your transaction, all that is left or an amount, to who paid it, like collect.
 
         The order must be paid, and no refund of it may be open: the same wish again is refused, too, because two refunds of
-        the same sum may be meant. payment, as change.payment.id or change.extra, is needed only if the order was paid more than once.
+        the same sum may be meant. payment, as change.extra, is needed only if the order was paid more than once.
         """
         order = order_text(order)
         _check_order(order, description, reference)

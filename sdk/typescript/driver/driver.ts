@@ -247,7 +247,7 @@ class Driver<Tx> {
     if (c.lapsed && this.mutant === "lapse_forgotten") return;
     if (c.refunded && this.misbooked(c as RefundChange)) return;
     this.crash("in_function");
-    if (this.givesBack && (c.overpaid || (c.paid && c.alreadyPaid))) await this.teller.refund(tx, { order: c.order, payment: tooMuch(c), reason: "duplicate" });
+    if (this.givesBack && (c.overpaid || (c.paid && c.alreadyPaid))) await this.teller.refund(tx, { order: c.order, payment: c.extra, reason: "duplicate" });
     if (this.mutant === "function_outside") await actOutside(this.state, order, what);
     else await this.shop.act(tx, order, what);
   }
@@ -334,9 +334,6 @@ function onPage(c: CheckoutChange, what: string): string {
   if (c.paid) return what === "paid" && c.late ? "paid late" : what;
   return c.overpaid ? "paid twice" : c.otherAmount ? "other amount" : c.kind.split(".")[1]!;
 }
-
-/** The payment that is to be given back. */
-const tooMuch = (c: Change): string => c.extra || (c.checkout ? c.checkout.payment_id : c.payment?.id) || "";
 
 /** The result of a send. */
 function sent(p: Progress): Result {

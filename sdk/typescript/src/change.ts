@@ -48,7 +48,8 @@ export interface PaymentChange extends News {
   lost: false;
   overpaid: false;
   otherAmount: false;
-  extra: "";
+  /** The payment, if another attempt of the order was paid before: it is to be given back; "" otherwise. */
+  extra: string;
 }
 
 /** News about a payout. */
@@ -123,7 +124,7 @@ export interface CheckoutChange extends News {
   overpaid: boolean;
   /** It says of itself that it was paid, and shows another amount or currency than your wish. Do not ship: a person looks. */
   otherAmount: boolean;
-  /** The payment of an overpaid checkout that is to be given back; "" otherwise. */
+  /** The payment that is to be given back: the second one of an overpaid checkout, or the one that paid an order that was paid before; "" otherwise. */
   extra: string;
 }
 

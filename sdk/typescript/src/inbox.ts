@@ -139,6 +139,7 @@ async function apply<Tx>(core: Core<Tx>, noun: Kind, status: string, about: Thin
     }
     if ((!change.order && (!foreign || noun === "checkout")) || (page && status !== "reversed")) return { cursor };
     if (row && (await paidBesides(core.store, tx, row))) change.alreadyPaid = true;
+    if (change.paid && change.alreadyPaid) change.extra = ("state" in about ? about.payment_id : about.id) ?? "";
     if (row && "state" in about && brought(status) && !wished(row, about)) {
       // It is no end: the row is read until the service shows what was wished for.
       if (known.seen.includes(otherAmount)) return { cursor };

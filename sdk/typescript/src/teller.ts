@@ -52,7 +52,7 @@ export interface CheckoutWish extends Pick<CreateCheckout, "expires_in_seconds" 
 export interface GiveBack {
   /** Your id of what was paid. */
   order: string;
-  /** The id of the payment, as `change.payment.id` or `change.extra`; needed only if the order was paid more than once. */
+  /** The id of the payment, as `change.extra`; needed only if the order was paid more than once. */
   payment?: string | undefined;
   /** All that is left if absent. */
   amount?: Money | MoneyValue | undefined;
