@@ -207,6 +207,30 @@ func TestInvalidWishes(t *testing.T) {
 	}
 }
 
+// A wish to be paid on a page that the service would refuse is not written, either.
+func TestInvalidCheckouts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for member, change := range map[string]func(*till.CheckoutWish){
+		"order":                    func(c *till.CheckoutWish) { c.Order = strings.Repeat("é", 65) },
+		"amount":                   func(c *till.CheckoutWish) { c.Amount = till.Minor("0", "XAF") },
+		"phone":                    func(c *till.CheckoutWish) { c.PhoneFixed = true },
+		"description or reference": func(c *till.CheckoutWish) { c.Description = strings.Repeat("x", 256) },
+		"metadata":                 func(c *till.CheckoutWish) { c.Metadata = map[string]any{"f": func() {}} },
+	} {
+		c := till.CheckoutWish{Order: "o-1", Amount: till.Minor("5000", "XAF")}
+		change(&c)
+		err := w.store.Update(t.Context(), func(tx *filestore.Tx) error { return w.teller.Checkout(t.Context(), tx, c) })
+		var invalid *till.InvalidWish
+		if !errors.As(err, &invalid) || invalid.Member != member {
+			t.Errorf("%s: %v", member, err)
+		}
+	}
+	if _, err := w.teller.SendCheckout(t.Context(), "o-1"); !errors.Is(err, till.ErrNoAttempt) {
+		t.Error(err)
+	}
+}
+
 // A request that is not what it should be gets one word.
 func TestWebhookAnswers(t *testing.T) {
 	t.Parallel()

@@ -139,6 +139,18 @@ test('wishes that the service would refuse are not written', function (): void {
     throws(Till\NoAttempt::class, fn () => $w->teller->send('o-1'));
 });
 
+test('wishes to be paid on a page that the service would refuse are not written, either', function (): void {
+    $w = new World();
+    foreach ([
+        ['order', ['order' => str_repeat('é', 65)]], ['amount', ['amount' => Money::minor('0', 'XAF')]], ['phone', ['phone_fixed' => true]], ['phone', ['phone' => '+242061234567']],
+        ['description', ['description' => str_repeat('é', 256)]], ['metadata', ['metadata' => ['f' => NAN]]],
+    ] as [$member, $change]) {
+        $wish = $change + ['order' => 'o-1', 'amount' => Money::minor('5000', 'XAF')];
+        same($member, throws(Till\InvalidWish::class, fn () => $w->store->update(fn (FileTx $tx) => $w->teller->checkout(...$wish)), $member)->member);
+    }
+    throws(Till\NoAttempt::class, fn () => $w->teller->sendCheckout('o-1'));
+});
+
 test('a payment that this store did not make is no news, unless it is asked for', function (): void {
     foreach ([false, true] as $foreign) {
         $w = new World(foreign: $foreign);

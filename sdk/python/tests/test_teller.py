@@ -103,6 +103,23 @@ class World(unittest.TestCase):
         self.assertRaises(TypeError, self.collect, amount=5000.0)
         self.assertRaises(till.NoAttempt, self.teller.send, "o-1")
 
+    def test_invalid_checkouts(self):
+        """A wish to be paid on a page that the service would refuse is not written, either."""
+        self.world()
+        for member, change in (
+            ("order", {"order": "é" * 65}),
+            ("amount", {"amount": till.Money.minor("0", "XAF")}),
+            ("phone", {"phone_fixed": True}),
+            ("phone", {"phone": "+242061234567"}),
+            ("description or reference", {"description": "x" * 256}),
+            ("metadata", {"metadata": {"f": object()}}),
+        ):
+            wish = dict({"order": "o-1", "amount": till.Money.minor("5000", "XAF")}, **change)
+            with self.assertRaises(till.InvalidWish) as caught, self.store.transaction() as tx:
+                self.teller.checkout(tx, **wish)
+            self.assertEqual(caught.exception.member, member)
+        self.assertRaises(till.NoAttempt, self.teller.send_checkout, "o-1")
+
     def test_foreign(self):
         """A payment that this store did not make is no news, unless it is asked for."""
         for foreign in (False, True):

@@ -103,7 +103,7 @@ export class Teller<Tx> {
    * while a payment or another checkout of it may bring money, that is refused. `sendCheckout` makes the page.
    */
   async checkout(tx: Tx, c: CheckoutWish): Promise<void> {
-    check(c as Partial<PayOut>, false, true);
+    check({ ...c, phone: c.phone ?? (c.phone_fixed ? "" : undefined) } as Partial<PayOut>, false, true);
     const { order, amount, reference, description, metadata, ...rest } = c;
     await put(this.core, tx, "checkout", order, body({ order, amount, reference, description, metadata }, rest));
   }
@@ -297,7 +297,7 @@ function check(w: Partial<PayOut>, someone = false, amount = someone): void {
     }
     must(value !== "0" && value.length <= maxAmount, "amount", "is more than nothing and has at most 15 digits");
   }
-  must((!someone && !w.phone) || /^[0-9]{1,15}$/.test(w.phone!), "phone", "is digits only, calling code first");
+  must((!someone && w.phone === undefined) || /^[0-9]{1,15}$/.test(w.phone!), "phone", "is digits only, calling code first");
   must(length(w.description) <= maxDescription && length(w.reference) <= maxReference, "description or reference", "is too long");
   try {
     if (w.metadata) render(w.metadata, "", false);

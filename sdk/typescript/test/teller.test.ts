@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { AlreadyPaid, AttemptOpen, InvalidWish, Money, OrderError, Refused, SweepFailed, type Collect } from "../src/index.js";
+import { AlreadyPaid, AttemptOpen, InvalidWish, Money, OrderError, Refused, SweepFailed, type CheckoutWish, type Collect } from "../src/index.js";
 import { nodeWebhook } from "../src/node/index.js";
 import { delivery, secret, wish, World } from "./world.js";
 
@@ -44,6 +44,19 @@ test("a wish that the service would refuse is not written", async () => {
   }
   await assert.rejects(w.collect({ ...wish("o-1"), amount: { value: 5000 as unknown as string, currency: "XAF" } }), TypeError);
   await assert.rejects(w.teller.send("o-1"), (e) => e instanceof OrderError && e.code === "no_attempt");
+});
+
+test("a wish to be paid on a page that the service would refuse is not written, either", async () => {
+  const w = await World.make();
+  const good = { order: "o-1", amount: Money.minor("5000", "XAF") };
+  for (const [member, change] of Object.entries({
+    order: { order: "é".repeat(65) }, amount: { amount: { value: "0", currency: "XAF" } }, phone: { phone_fixed: true }, "description or reference": { description: "x".repeat(256) },
+    metadata: { metadata: { f: () => 1 } },
+  } as Record<string, Partial<CheckoutWish>>)) {
+    await assert.rejects(w.store.update((tx) => w.teller.checkout(tx, { ...good, ...change })), (e) => e instanceof InvalidWish && e.member === member, member);
+  }
+  await assert.rejects(w.store.update((tx) => w.teller.checkout(tx, { order: "o-1" } as CheckoutWish)));
+  await assert.rejects(w.teller.sendCheckout("o-1"), (e) => e instanceof OrderError && e.code === "no_attempt");
 });
 
 test("a payment that this store did not make is no news, unless it is asked for", async () => {
