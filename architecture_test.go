@@ -73,6 +73,7 @@ var packageRules = []packageRule{
 	{"store", ". ledger internal/db internal/db/sqlite internal/db/postgres internal/hint internal/seal store/schema", ""},
 	{"store/access", ". store internal/db", ""},
 	{"store/refunds", ". store internal/db", ""},
+	{"store/flows", ". store internal/db", ""},
 	{"store/checkouts", ". store internal/db", ""},
 	{"store/admin", ". store store/schema internal/db", ""},
 	{"store/auditlog", ". store internal/db", ""},
@@ -83,8 +84,8 @@ var packageRules = []packageRule{
 	{"internal/logs", ". store", ""},                      // the log: masked, counted, kept
 	{"internal/db/pgtest", "internal/testport", pgModule}, // a PostgreSQL server of a test's own
 	{"internal/db/pgtest/withpg", "internal/db/pgtest", ""},
-	{"engine", ". ledger provider store store/admin store/matching internal/batch internal/limit internal/loop internal/request internal/quota internal/seal", ""}, // a change of payments or payouts keeps the wallets in step
-	{"collect", ". ledger provider store store/refunds store/admin store/lookup store/matching engine internal/jsonx internal/request", jsonModule},                // a body keeps its numbers as written
+	{"engine", ". ledger provider store store/admin store/flows store/matching internal/batch internal/limit internal/loop internal/request internal/quota internal/seal", ""}, // a change of payments or payouts keeps the wallets in step
+	{"collect", ". ledger provider store store/flows store/refunds store/admin store/lookup store/matching engine internal/jsonx internal/request", jsonModule},                // a body keeps its numbers as written
 	{"payout", ". ledger provider store store/refunds store/admin engine internal/request", ""},
 	{"checkout", ". store store/access store/checkouts engine collect internal/loop internal/request internal/seal", ""}, // orders that customers pay on a page
 	{"config", root, "github.com/BurntSushi/toml"}, // the file of connections and routes: TOML, with the adapters' own keys

@@ -39,7 +39,7 @@ const (
 // EventKinds are the kinds that an endpoint can be notified of. Some of them
 // do not happen yet; who names them now need not come back.
 var EventKinds = []EventKind{
-	PaymentPending, PaymentProcessing, PaymentSuccess, PaymentFailed, PaymentExpired, PaymentLateSuccess, PaymentReversed, PaymentUpdated,
+	PaymentPending, PaymentProcessing, PaymentSuccess, PaymentFailed, PaymentExpired, PaymentLateSuccess, PaymentReversed, PaymentUpdated, PaymentActionRequired,
 	PaymentNeedsAttention, PaymentAttentionEnded,
 	PayoutEventPending, PayoutEventProcessing, PayoutEventSuccess, PayoutEventFailed, PayoutEventCancelled, PayoutEventLateSuccess,
 	PayoutNeedsAttention, PayoutAttentionEnded,

@@ -78,6 +78,7 @@ const (
 	FieldScopeNotGranted      Code = "scope_not_granted" // a key grants only scopes it has
 	FieldUnknownMember        Code = "unknown_member"
 	FieldURLNotAllowed        Code = "url_not_allowed" // events are not posted to such an address
+	FieldNotTaken             Code = "not_taken"       // the method does not take it in this country
 )
 
 // FieldError is one mistake in a body. It never holds the bad value.

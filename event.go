@@ -13,6 +13,8 @@ const (
 	PaymentLateSuccess EventKind = "payment.late_success" // money came after another final; the status stays
 	PaymentReversed    EventKind = "payment.reversed"     // the operator took the money back; the status stays
 	PaymentUpdated     EventKind = "payment.updated"      // its receipt came after the money; the status stays
+
+	PaymentActionRequired EventKind = "payment.action_required" // the customer has to go to an address; the status stays
 )
 
 // The kinds about a person's attention; the status stays.
@@ -72,7 +74,8 @@ type Event struct {
 
 	// Document is the snapshot of what the event is about, as JSON, where that
 	// is no payment and no payout: then the fields from Status on are empty, and SubjectID is
-	// its id. Of a checkout it is what AppendState writes.
+	// its id. Of a checkout it is what AppendState writes. Of PaymentActionRequired it is the
+	// payment's NextAction.
 	Document string
 }
 

@@ -85,6 +85,10 @@ func (e *Event) AppendCheckoutJSON(b []byte, c *Checkout) []byte {
 func (e *Event) AppendJSONAs(b []byte, id ID, p *Payment) []byte {
 	b = e.appendHead(b, id)
 	switch {
+	case e.Kind == PaymentActionRequired && p != nil:
+		s := e.Snapshot(p)
+		b = append(b, `"payment":`...)
+		b = s.appendJSON(b, e.Document)
 	case e.Document != "":
 		b = appendString(b, e.Kind.Subject())
 		b = append(b, ':')

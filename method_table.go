@@ -19,6 +19,7 @@ import (
 //	min, max, step     bounds and step of an amount, in minor units; NewMarket's where empty
 //	test               "test" where the sandbox serves it
 //	local              what people of the country call it, where that is another name
+//	flow               how customers approve; push where empty
 //	own                prefixes of national numbers that are this operator's for certain
 //	likely             prefixes that were given to it; tools/phonegen writes them
 //
@@ -33,7 +34,7 @@ var methodsCSV string
 var methodTable = readMethods(methodsCSV)
 
 // methodColumns is the first line of the table.
-const methodColumns = "method,name,country,currency,min,max,step,test,local,own,likely"
+const methodColumns = "method,name,country,currency,min,max,step,test,local,flow,own,likely"
 
 // readMethods reads the table, in its order. The table is a part of the program, so
 // a mistake in it is one of the program.
@@ -60,7 +61,13 @@ func readMethods(table string) (methods []*Method) {
 			}
 		}
 		k.Sandbox, k.Local = row[7] == "test", row[8]
-		k.Prefixes, k.Likely = prefixList(row[9]), prefixList(row[10])
+		if row[9] != "" {
+			k.Flow = Flow(row[9])
+		}
+		if !k.Flow.Valid() {
+			panic("methods.csv: there is no such flow in: " + strings.Join(row, ","))
+		}
+		k.Prefixes, k.Likely = prefixList(row[10]), prefixList(row[11])
 		m.Markets = append(m.Markets, k)
 	}
 	return methods

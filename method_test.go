@@ -65,16 +65,20 @@ func TestEveryMethodIsWhole(t *testing.T) {
 func TestMethodsAreMerged(t *testing.T) {
 	t.Parallel()
 	all := MergeMethods(methodTable, []*Method{
-		{Code: "wave", Name: "Wave", Markets: []Market{{Country: "SN", Currency: "XOF"}}},
+		{Code: "sama_money", Name: "Sama Money", Markets: []Market{{Country: "ML", Currency: "XOF"}}},
+		{Code: "wave", Markets: []Market{{Country: "SN", Currency: "XOF", Max: 9}}},
 		{Code: "mtn_momo", Markets: []Market{{Country: "CG", Currency: "XAF", Max: 7}, {Country: "CG", Currency: "USD"}}},
 		{Code: "mtn_momo", Name: "MoMo"},
 	})
-	if len(all) != len(methodTable)+1 || all[len(all)-1].Code != "wave" {
+	if len(all) != len(methodTable)+1 || all[len(all)-1].Code != "sama_money" {
 		t.Fatalf("%d methods", len(all))
 	}
 	i := slices.IndexFunc(all, func(m *Method) bool { return m.Code == "mtn_momo" })
 	if k, ok := all[i].Market("CG", "XAF"); !ok || k.Max != 7 || all[i].Name != "MoMo" || len(all[i].Markets) != len(methodTable[i].Markets)+1 {
 		t.Errorf("merged: %+v", all[i])
+	}
+	if wave := all[len(all)-2]; wave.Code != "wave" || wave.Markets[1].Max != 9 || wave.Markets[1].Flow != FlowRedirect {
+		t.Errorf("how Wave's customers approve was changed: %+v", wave)
 	}
 	if k, _ := methodTable[i].Market("CG", "XAF"); k.Max == 7 || methodTable[i].Name != "MTN MoMo" {
 		t.Error("the table itself was changed")

@@ -165,6 +165,16 @@ type Payment struct {
 	Fingerprint string
 
 	Resolution Resolution
+
+	// NextAction is what the customer has to do, nil if nothing but to look at the phone. Who
+	// shows a payment sets it.
+	NextAction *NextAction
+}
+
+// NextAction is where the customer of an open payment goes to approve it.
+type NextAction struct {
+	URL       string
+	ExpiresAt Time
 }
 
 // net returns what is left to the client of the amount, in minor units.
@@ -181,7 +191,7 @@ func (p *Payment) AsCreated() *Payment {
 	c.UpdatedAt = p.CreatedAt
 	c.ExpiresAt = min(p.ExpiresAt, p.CreatedAt.Add(p.ApprovalWindow))
 	c.LateSuccessAt, c.ReversedAt = 0, 0
-	c.Resolution = Resolution{State: Waiting}
+	c.Resolution, c.NextAction = Resolution{State: Waiting}, nil
 	return &c
 }
 

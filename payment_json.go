@@ -8,6 +8,15 @@ import (
 // AppendJSON appends the payment as clients see it, in answers and in events
 // alike: every field always, null where there is nothing.
 func (p *Payment) AppendJSON(b []byte) []byte {
+	if p.NextAction == nil {
+		return p.appendJSON(b, "")
+	}
+	return p.appendJSON(b, string(p.NextAction.AppendJSON(nil)))
+}
+
+// appendJSON is AppendJSON with what the customer has to do, as JSON, "" if nothing: then
+// the member is left out.
+func (p *Payment) appendJSON(b []byte, next string) []byte {
 	b = append(b, `{"id":"`...)
 	b = p.ID.Append(b)
 	b = append(b, `","status":"`...)
@@ -48,6 +57,19 @@ func (p *Payment) AppendJSON(b []byte) []byte {
 	b = p.ReversedAt.AppendJSON(b)
 	b = append(b, `,"resolution":`...)
 	b = p.Resolution.appendJSON(b)
+	if next != "" {
+		b = append(b, `,"next_action":`...)
+		b = append(b, next...)
+	}
+	return append(b, '}')
+}
+
+// AppendJSON appends what the customer has to do.
+func (n *NextAction) AppendJSON(b []byte) []byte {
+	b = append(b, `{"type":"redirect","url":`...)
+	b = appendString(b, n.URL)
+	b = append(b, `,"expires_at":`...)
+	b = n.ExpiresAt.AppendJSON(b)
 	return append(b, '}')
 }
 

@@ -77,7 +77,7 @@ type market struct {
 	Code     string     `json:"code"`
 	Name     string     `json:"name"`
 	Currency string     `json:"currency"`
-	Flow     string     `json:"flow"`
+	Flow     till.Flow  `json:"flow"`
 	Dial     *string    `json:"dial"`
 	Status   string     `json:"status"`
 	Phone    *phoneRule `json:"phone,omitzero"`
@@ -113,7 +113,7 @@ func methodOf(m methodOffer) method {
 }
 
 func marketOf(m *till.Method, k *engine.MarketOffer, s supports) market {
-	out := market{k.Country, m.NameIn(k.Country), k.Currency, string(k.Flow), nil, string(k.Status), nil, k.Min, k.Max, k.Step, s}
+	out := market{k.Country, m.NameIn(k.Country), k.Currency, k.Flow, nil, string(k.Status), nil, k.Min, k.Max, k.Step, s}
 	if k.Dial != "" {
 		out.Dial = &k.Dial
 	}

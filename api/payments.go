@@ -50,7 +50,13 @@ func (c *exchange) getPayment() error {
 		if sums, err = refundSums(ctx, tx, []*store.PaymentRow{p}); err != nil {
 			return "", false, err
 		}
-		return string(p.Status), p.Status.Final(), nil
+		if err = engine.NextActions(ctx, tx, []*store.PaymentRow{p}); err != nil {
+			return "", false, err
+		}
+		if status = string(p.Status); p.NextAction != nil {
+			status += " " + p.NextAction.URL // who waits is answered when the customer can go on
+		}
+		return status, p.Status.Final(), nil
 	})
 	if err != nil {
 		return err
@@ -91,8 +97,10 @@ func (c *exchange) listPayments() error {
 		if rows, total, err = tx.ListPayments(ctx, c.session.Client.ID, f, page); err != nil {
 			return err
 		}
-		sums, err = refundSums(ctx, tx, rows)
-		return err
+		if sums, err = refundSums(ctx, tx, rows); err != nil {
+			return err
+		}
+		return engine.NextActions(ctx, tx, rows)
 	})
 	if err != nil {
 		return err

@@ -113,6 +113,14 @@ func (v *verifier) verifyLife(p *proof.VerifyPayment, noun till.Noun, final bool
 			last = e
 		}
 	}
+	if p.ActionEvent != 0 {
+		v.verifyEvent(p, p.ActionEvent, &p.Action, till.PaymentActionRequired, p.Action.Status)
+		v.check(!p.Action.Status.Final(), "I6", p.ID, "its customer was sent to an address after it had ended")
+		v.verifyOrder(p, &p.Pending, &p.Action)
+		if p.Action.Sequence > last.Sequence {
+			last = &p.Action
+		}
+	}
 	v.check(final == (p.FinalEvent != 0), "I6", p.ID, "it is %s and its final event is %d", p.Status, p.FinalEvent)
 	if p.FinalEvent != 0 {
 		e := &p.Last
@@ -256,6 +264,8 @@ func subjectSequence(e *proof.LoggedEvent) int64 {
 		return e.ReversedEvent
 	case till.PaymentUpdated:
 		return e.UpdatedEvent
+	case till.PaymentActionRequired:
+		return e.ActionEvent
 	case till.PaymentNeedsAttention, till.PaymentAttentionEnded, till.PayoutNeedsAttention, till.PayoutAttentionEnded,
 		till.RefundNeedsAttention, till.RefundAttentionEnded:
 		return e.AttentionEvent

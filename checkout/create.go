@@ -28,7 +28,7 @@ type Created struct {
 func (s *Checkouts) Create(ctx context.Context, who Client, r *Request) (Created, error) {
 	var v request.Validator
 	o := r.check(&v)
-	checkReturnURL(&v, r.ReturnURL, who.Mode != till.Test, s.c.Hosts)
+	request.CheckReturnURL(&v, r.ReturnURL, who.Mode != till.Test, s.c.Hosts)
 	if len(v.Fields) > 0 {
 		return Created{}, v.Refusal()
 	}
@@ -223,6 +223,9 @@ type Market struct {
 	Market *till.Market
 }
 
+// OnPage reports whether pages can ask by a market: the customer is asked on the phone.
+func OnPage(k *till.Market) bool { return k.Flow == till.FlowPush }
+
 // Markets returns the ways to pay a checkout that its client has, however healthy operators are.
 func (s *Checkouts) Markets(who Client, c *till.Checkout) []Market { return s.markets(who, c, false) }
 
@@ -241,7 +244,7 @@ func (s *Checkouts) Bounds(who Client) (out []Bounds) {
 		offer := s.c.Collector.Offer(who.Client, m)
 		for i := range m.Markets {
 			k := &offer.Markets[i].Market
-			if !offer.Served[i] {
+			if !OnPage(k) || !offer.Served[i] {
 				continue
 			}
 			at := slices.IndexFunc(out, func(b Bounds) bool { return b.Currency == k.Currency })
@@ -265,7 +268,7 @@ func (s *Checkouts) markets(who Client, c *till.Checkout, anyAmount bool) (out [
 		for i := range m.Markets {
 			k := &offer.Markets[i].Market
 			fits := c.Amount.Minor >= k.Min && c.Amount.Minor <= k.Max && c.Amount.Minor%k.Step == 0
-			if k.Currency == c.Amount.Currency && (c.Country == "" || c.Country == k.Country) && (fits || anyAmount) && offer.Served[i] {
+			if OnPage(k) && k.Currency == c.Amount.Currency && (c.Country == "" || c.Country == k.Country) && (fits || anyAmount) && offer.Served[i] {
 				out = append(out, Market{m, k})
 			}
 		}

@@ -27,7 +27,7 @@ type CreatedLink struct {
 func (s *Checkouts) CreateLink(ctx context.Context, who Client, r *LinkRequest) (CreatedLink, error) {
 	var v request.Validator
 	l, key := r.check(&v)
-	checkReturnURL(&v, r.ReturnURL, who.Mode != till.Test, s.c.Hosts)
+	request.CheckReturnURL(&v, r.ReturnURL, who.Mode != till.Test, s.c.Hosts)
 	if len(v.Fields) > 0 {
 		return CreatedLink{}, v.Refusal()
 	}

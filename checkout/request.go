@@ -1,11 +1,7 @@
 package checkout
 
 import (
-	"net/netip"
-	"net/url"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"till"
@@ -20,10 +16,7 @@ const (
 	DefaultLife = 24 * time.Hour
 )
 
-const (
-	maxReturnURL = 512
-	maxMethods   = 64
-)
+const maxMethods = 64
 
 // Request is the body of a call that makes a checkout, as the client sent it. A nil member was
 // absent or null.
@@ -117,41 +110,4 @@ func (r *Request) checkOffer(v *request.Validator) {
 	if r.Language != nil && *r.Language != "en" && *r.Language != "fr" {
 		v.Add("/language", till.FieldInvalidFormat, "must be en or fr")
 	}
-}
-
-// checkReturnURL refuses a way back that a page must not offer: it would lead people who trust
-// the page to somewhere else. own are the hosts of this service.
-func checkReturnURL(v *request.Validator, text *string, live bool, own []string) {
-	if text == nil {
-		return
-	}
-	wrong := func(detail string) { v.Add("/return_url", till.FieldURLNotAllowed, detail) }
-	u, err := url.Parse(*text)
-	if len(*text) > maxReturnURL {
-		v.Add("/return_url", till.FieldTooLong, "must have at most "+strconv.Itoa(maxReturnURL)+" bytes")
-		return
-	}
-	if err != nil || u.Host == "" || u.Opaque != "" || strings.ContainsFunc(*text, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }) {
-		wrong("must be an absolute https address")
-		return
-	}
-	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	ip, notIP := netip.ParseAddr(host)
-	loopback := host == "localhost" || notIP == nil && ip.IsLoopback()
-	switch {
-	case u.Scheme != "https" && (live || u.Scheme != "http" || !loopback):
-		wrong("must begin with https://; http is for test clients, to localhost")
-	case u.User != nil || u.Fragment != "" || strings.Contains(*text, "#"):
-		wrong("must have no user and no fragment")
-	case live && (notIP == nil || loopback || !strings.Contains(host, ".") || numeric(host)):
-		wrong("must have the name of a host, not an address")
-	case slices.Contains(own, host):
-		wrong("must not be an address of this service")
-	}
-}
-
-// numeric reports whether a host's last part is a number, which browsers read as an address.
-func numeric(host string) bool {
-	last := host[strings.LastIndexByte(host, '.')+1:]
-	return last == "" || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"till"
 	"till/engine"
 	"till/internal/request"
+	"till/provider"
 	"till/store"
+	"till/store/flows"
 )
 
 // Collector accepts payments and records what becomes of them.
@@ -42,12 +45,14 @@ type Created struct {
 // unavailable or the queue is full.
 func (c *Collector) Create(ctx context.Context, who engine.Client, r *Request) (Created, error) {
 	var v checker
-	call := &createCall{Client: who, Parsed: r.check(&v), Party: r.party(), Hash: r.hash}
+	hash := r.hasher(func(code string) string { return c.CodeMAC(who.ID, code) })
+	call := &createCall{Client: who, Parsed: r.check(&v), Party: r.party(), Hash: hash,
+		CheckFlow: r.checkFlow(who.Mode != till.Test, c.c.Hosts), Code: provider.OneTimeCode(request.TextOf(r.AuthorizationCode))}
 	name, row, replayed, err := c.Admit(ctx, call, &v)
 	if name == "" {
 		return createdFrom(row, replayed, err)
 	}
-	sum, ok := r.hash(bodyVersion)
+	sum, ok := hash(r.version())
 	if !ok {
 		return Created{}, fmt.Errorf("hash the body of a create call")
 	}
@@ -62,7 +67,7 @@ func (c *Collector) Create(ctx context.Context, who engine.Client, r *Request) (
 			Connection:     name, Fingerprint: p.Fingerprint(),
 			Resolution: till.Resolution{State: till.Waiting},
 		},
-		BodyHash: sum, BodyVersion: bodyVersion,
+		BodyHash: sum, BodyVersion: r.version(),
 	}
 	if who.Actor != "" { // a person's act has a row in the audit log; that of a key is the payment itself
 		call.Audit = &store.AuditRow{Actor: who.Actor, Cause: store.CauseOf(ctx)}
@@ -90,6 +95,9 @@ type createCall = engine.CreateCall[*store.PaymentRow]
 // checkouts: the index of idempotency keys decides what is new.
 func (c *Collector) insert(ctx context.Context, tx *store.Tx, heads map[till.ID]*store.Head, calls []*createCall) error {
 	calls, err := admitAsks(ctx, tx, calls)
+	if err == nil {
+		calls, err = admitFlows(ctx, tx, calls)
+	}
 	if err != nil || len(calls) == 0 {
 		return err
 	}
@@ -135,6 +143,29 @@ func admitAsks(ctx context.Context, tx *store.Tx, calls []*createCall) ([]*creat
 	return out, nil
 }
 
+// admitFlows returns the calls but for those that an older release, which may run beside this
+// one, would send without what they need.
+func admitFlows(ctx context.Context, tx *store.Tx, calls []*createCall) ([]*createCall, error) {
+	push := func(call *createCall) bool { return call.Flow == till.FlowPush || call.Flow == "" }
+	if !slices.ContainsFunc(calls, func(call *createCall) bool { return !push(call) }) {
+		return calls, nil
+	}
+	may, err := flows.MayWrite(ctx, tx)
+	if err != nil || may {
+		return calls, err
+	}
+	var out []*createCall
+	for _, call := range calls {
+		if push(call) {
+			out = append(out, call)
+			continue
+		}
+		call.Reject(&till.Error{Code: till.CodeServiceUnavailable, Told: true,
+			Detail: "Payments by this method are not taken yet: the level of this service has not been raised since its upgrade. Try again later with the same key."})
+	}
+	return out, nil
+}
+
 // stamp sets a new payment's time, its id and its first step. What is due, how long a lease
 // lasts and when the window ends depends on the clock alone: a client's own time runs ahead
 // after the clock was set back.
@@ -155,6 +186,7 @@ func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[t
 	var counts store.CounterDelta
 	var sends []*store.Attempt
 	var audit []*store.AuditRow
+	var made []*createCall
 	for i, call := range calls {
 		p := call.Row
 		if !inserted[i] {
@@ -165,6 +197,7 @@ func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[t
 			call.AdoptExisting(found, engine.PaymentTable.AsCreated)
 			continue
 		}
+		made = append(made, call)
 		counts.AddPayment(&p.Payment, till.Pending, 1)
 		counts.AddStored(p.ClientID, p.CreatedAt, call.Stored)
 		if call.Audit != nil {
@@ -173,6 +206,9 @@ func (c *Collector) finishCreates(ctx context.Context, tx *store.Tx, heads map[t
 		if call.Permit != nil {
 			sends = append(sends, call.Permit.Attempt(&call.Step, c.ReferenceOf(&p.Payment)))
 		}
+	}
+	if err := c.InsertFlows(ctx, tx, made); err != nil {
+		return err
 	}
 	if err := tx.InsertSends(ctx, sends); err != nil {
 		return err

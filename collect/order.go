@@ -101,7 +101,7 @@ func (c *Collector) Refusal(who engine.Client, r *Request) error {
 		o.CheckMarket(&v, request.Market{Enabled: who.Enabled, Routed: len(c.Routed(who.Client, o.Method, o.Country, o.Currency)) > 0,
 			Leads: func(method, country, currency string) bool {
 				return len(c.Routed(who.Client, method, country, currency)) > 0
-			}}, r.party())
+			}, Flow: r.checkFlow(who.Mode != till.Test, c.c.Hosts)}, r.party())
 	}
 	if len(v.Fields) > 0 {
 		return v.Refusal()

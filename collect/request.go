@@ -24,6 +24,9 @@ type Request struct {
 	Charge   *ChargeRequest `json:"charge"`
 	Tax      *TaxRequest    `json:"tax"`
 
+	ReturnURL         *string `json:"return_url"`         // in FlowRedirect
+	AuthorizationCode *string `json:"authorization_code"` // in FlowCode
+
 	Ask *Ask `json:"-"` // nil: it is not asked within a checkout
 }
 
@@ -100,11 +103,49 @@ func (r *Request) check(c *checker) *request.Parsed {
 		c.Text("/customer/email", r.Customer.Email, maxCustomerField, false)
 	})
 	charge, tax := checkCharge(c, r.Charge), checkTax(c, r.Tax)
+	if r.AuthorizationCode != nil && !validCode(*r.AuthorizationCode) {
+		c.Add("/authorization_code", till.FieldInvalidFormat, "must be the one-time code as the operator gave it: 1 to 36 letters and digits")
+	}
 	// The equations are checked only if every number in them is valid.
 	if o.Amount > 0 && !c.BadNumber {
 		c.Fields = append(c.Fields, till.CheckCharge(o.Amount, charge, tax)...)
 	}
 	return o
+}
+
+// maxCode is how long a one-time code may be.
+const maxCode = 36
+
+// validCode reports whether s is 1 to 36 letters and digits.
+func validCode(s string) bool {
+	for i := range len(s) {
+		if c := s[i] | 0x20; (s[i] < '0' || s[i] > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxCode
+}
+
+// checkFlow returns the check of what a market's flow needs besides the number. What another
+// flow needs is refused: who sends it expects something that would not happen. Where an ask's
+// page sends the customer back to is ours.
+func (r *Request) checkFlow(live bool, own []string) func(c *checker, k *till.Market) {
+	return func(c *checker, k *till.Market) {
+		switch {
+		case k.Flow == till.FlowRedirect && r.ReturnURL == nil:
+			c.Add("/return_url", till.FieldRequired, "is required by this method in this country: the customer approves on the operator's page, and comes back to this address")
+		case k.Flow == till.FlowRedirect && r.Ask == nil:
+			request.CheckReturnURL(c, r.ReturnURL, live, own)
+		case k.Flow != till.FlowRedirect && r.ReturnURL != nil:
+			c.Add("/return_url", till.FieldNotTaken, "is not taken by this method in this country: the customer is sent nowhere; leave it out")
+		}
+		switch {
+		case k.Flow == till.FlowCode && r.AuthorizationCode == nil:
+			c.Add("/authorization_code", till.FieldRequired, "is required by this method in this country: the customer gets it from the operator first")
+		case k.Flow != till.FlowCode && r.AuthorizationCode != nil:
+			c.Add("/authorization_code", till.FieldNotTaken, "is not taken by this method in this country; leave it out")
+		}
+	}
 }
 
 // party returns the payer.
@@ -193,18 +234,41 @@ func validRate(s string) bool {
 	return true
 }
 
-// bodyVersion is the version of the list of members that hash covers. A release with a new
-// member adds a version. Rows keep the version they were hashed under, so a genuine retry
-// never counts as a reused key.
-const bodyVersion = 1
+// The versions of the list of members that hash covers. A release with a new member adds a
+// version. Rows keep the version they were hashed under, so a genuine retry never counts as a
+// reused key. A body without the new members keeps the version that older releases know.
+const (
+	bodyVersion = 1
+	flowVersion = 2 // with return_url and authorization_code
+)
+
+// version returns the version that a new row is hashed under. What a page adds to an ask is
+// not its payer's.
+func (r *Request) version() int {
+	if r.Ask == nil && (r.ReturnURL != nil || r.AuthorizationCode != nil) {
+		return flowVersion
+	}
+	return bodyVersion
+}
+
+// hasher returns hash with what stands for a one-time code in it.
+func (r *Request) hasher(mac func(code string) string) func(version int) ([32]byte, bool) {
+	return func(version int) ([32]byte, bool) { return r.hash(version, mac) }
+}
 
 // hash returns the same value for two bodies exactly if they mean the same. It reports
 // false for a version that this program does not know.
-func (r *Request) hash(version int) ([32]byte, bool) {
-	if version != bodyVersion {
+func (r *Request) hash(version int, mac func(code string) string) ([32]byte, bool) {
+	if version != bodyVersion && version != flowVersion {
 		return [32]byte{}, false
 	}
 	return request.Hash(func(h *request.Hasher) {
+		if version == flowVersion {
+			h.Text(r.ReturnURL)
+			if h.Object(r.AuthorizationCode != nil) {
+				h.Text(new(mac(*r.AuthorizationCode)))
+			}
+		}
 		h.Text(r.Method)
 		h.Text(r.Country)
 		h.Amount(r.Amount)
@@ -264,6 +328,10 @@ func (r *Request) document() []byte {
 		b = append(b, "null"...)
 	}
 	b = append(b, r.Metadata.Raw...)
+	if r.ReturnURL != nil {
+		b = append(b, `,"return_url":`...)
+		b = request.AppendText(b, r.ReturnURL)
+	}
 	if r.Ask == nil {
 		return b
 	}

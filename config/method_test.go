@@ -14,8 +14,8 @@ import (
 
 const withMethods = `
 [[method]]
-code = "wave"
-name = "Wave"
+code = "sama_money"
+name = "Sama Money"
 [[method.country]]
 code = "SN"
 currency = "XOF"
@@ -40,7 +40,7 @@ prefixes = []
 name = "a"
 operator = "other"
 [[route]]
-method = "wave"
+method = "sama_money"
 connections = ["a"]
 `
 
@@ -55,20 +55,20 @@ func TestMethodsOfTheFile(t *testing.T) {
 	if len(f.Methods) != 2 || len(f.Routes[0].Markets) != 2 || f.Routes[0].Markets[1].Country != "CI" {
 		t.Fatalf("got %+v, the route is %+v", f.Methods, f.Routes[0])
 	}
-	wave, momo := f.Methods[0], f.Methods[1]
-	if wave.Name != "Wave" || !wave.CountryScoped || !slices.Equal(wave.RequiredCustomerFields, []string{"phone"}) {
-		t.Errorf("got %+v", wave)
+	sama, momo := f.Methods[0], f.Methods[1]
+	if sama.Name != "Sama Money" || !sama.CountryScoped || !slices.Equal(sama.RequiredCustomerFields, []string{"phone"}) {
+		t.Errorf("got %+v", sama)
 	}
-	if k := wave.Markets[0]; k.Min != 100 || k.Max != 2_000_000 || k.Step != 1 || k.Sandbox || k.Prefixes != nil {
+	if k := sama.Markets[0]; k.Min != 100 || k.Max != 2_000_000 || k.Step != 1 || k.Sandbox || k.Prefixes != nil {
 		t.Errorf("as usual: %+v", k)
 	}
-	if k := wave.Markets[1]; k.Min != 200 || k.Max != 1_500_000 || k.Step != 5 || !slices.Equal(k.Prefixes, []string{"07", "05"}) {
+	if k := sama.Markets[1]; k.Min != 200 || k.Max != 1_500_000 || k.Step != 5 || !slices.Equal(k.Prefixes, []string{"07", "05"}) {
 		t.Errorf("as written: %+v", k)
 	}
 	if k := momo.Markets[0]; k.Min != 100 || k.Max != 500_000 || k.Local != "MoMo Congo" || !k.Sandbox || len(k.Prefixes) != 0 {
 		t.Errorf("what is not said stays, and prefixes can be taken away: %+v", k)
 	}
-	if _, known := till.MethodOf("wave"); known {
+	if _, known := till.MethodOf("sama_money"); known {
 		t.Error("to read a file changes the catalogue")
 	}
 
@@ -77,7 +77,7 @@ func TestMethodsOfTheFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte(withMethods+"\n[[connection]]\noperator = \"none\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if alone, err := config.Methods(path); err != nil || len(alone) != 2 || alone[0].Code != "wave" {
+	if alone, err := config.Methods(path); err != nil || len(alone) != 2 || alone[0].Code != "sama_money" {
 		t.Errorf("got %v, %v", alone, err)
 	}
 }
@@ -86,22 +86,22 @@ func TestMistakesInMethods(t *testing.T) {
 	t.Parallel()
 	text := `
 [[method]]
-code = "Wave!"
+code = "Sama!"
 [[method]]
-code = "wave"
+code = "sama_money"
 [[method.country]]
 code = "SN"
 currency = "XOF"
 [[method]]
-code = "wave"
-name = "Wave"
+code = "sama_money"
+name = "Sama Money"
 [[method]]
-code = "wave"
-name = "Wave"
+code = "sama_money"
+name = "Sama Money"
 frequency = 3
 [[method]]
-code = "wave"
-name = "Wave"
+code = "sama_money"
+name = "Sama Money"
 [[method.country]]
 code = "FR"
 currency = "XYZ"
@@ -123,8 +123,8 @@ amount_step = 0
 `
 	want := []string{
 		"3: code: at most 40 small letters",
-		"4: the method wave is new and needs a name",
-		"9: the method wave is new and needs its countries",
+		"4: the method sama_money is new and needs a name",
+		"9: the method sama_money is new and needs its countries",
 		"15: there is no key frequency here",
 		`20: code: "FR" is not a country`,
 		`21: currency: "XYZ" is not known`,

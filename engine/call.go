@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"till"
@@ -40,7 +41,7 @@ var errLeaseOver = fmt.Errorf("%w: the lease ended before the call began", provi
 func (w *Worker) start(ctx context.Context, t *Task) {
 	ctx = context.WithoutCancel(ctx) // calls under way finish when the worker stops
 	if t.Action == Submit {
-		w.recent.keep(t.Instruction)
+		w.recent.keep(t.Instruction.withoutCode())
 	}
 	w.tasks.Add(1)
 	go func() {
@@ -92,7 +93,7 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 		a.Err = w.checkHolds(ctx, j.Ref.Client)
 	}
 	if a.Err == nil {
-		a.Err = mayCall(p, j)
+		a.Err = mayCall(p, j, t.Action)
 	}
 	if !w.leaseHolds(t) {
 		a.Err = errLeaseOver
@@ -119,7 +120,10 @@ func (w *Worker) act(ctx context.Context, t *Task) *Answer {
 var errNoRefunds = fmt.Errorf("%w: the connection cannot give back a payment by naming it", provider.ErrNotSent)
 
 // mayCall returns nil if an instruction can be carried out as it was meant.
-func mayCall(p provider.Provider, j *Instruction) error {
+func mayCall(p provider.Provider, j *Instruction, action Action) error {
+	if q := &j.Request; action == Submit && q.Code == "" && j.Noun == till.NounPayment && till.FlowOf(q.Method, q.Country, q.Amount.Currency) == till.FlowCode {
+		return errNoCode
+	}
 	if _, can := p.(provider.Refunder); j.Road == till.RoadRefund && (!can || j.Request.Refund == nil) {
 		return errNoRefunds
 	}
@@ -153,6 +157,9 @@ func (w *Worker) call(ctx context.Context, p provider.Provider, t *Task) (r prov
 	if len(changed) > 0 {
 		w.c.Log.Warn("operator answer cleaned", w.kindName(), t.Instruction.Ref.ID, "action", t.Action,
 			"connection", t.Instruction.Connection, "changed", changed)
+	}
+	if code := string(t.Instruction.Request.Code); code != "" { // an operator that repeats it
+		r.Code, r.Message = strings.ReplaceAll(r.Code, code, "***"), strings.ReplaceAll(r.Message, code, "***")
 	}
 	return r, nil
 }

@@ -117,6 +117,10 @@ func Next(s *store.Step, j *Instruction, t provider.Traits, now till.Time) Actio
 		return Check
 	case unsent(s):
 		return Abandon
+	// Nobody can pay without the address in the answer, and no answer has come: whatever the
+	// send left at the operator, nobody was shown it. The operator cannot be asked about it.
+	case now < j.ExpiresAt && shownToNobody(s, t):
+		return Submit
 	// It was sent, and the operator holds it or may hold it.
 	case !provenNotFound(s):
 		return Check
@@ -130,6 +134,14 @@ func Next(s *store.Step, j *Instruction, t provider.Traits, now till.Time) Actio
 	return Abandon
 }
 
+// shownToNobody reports whether a send that may have reached the operator can have made nothing
+// that anybody could pay, though the operator cannot be asked by our reference. It has called
+// back about nothing, and it gave no handle. Before a restore the address may have been shown.
+func shownToNobody(s *store.Step, t provider.Traits) bool {
+	return t.Redirect && !t.ClientReference && s.Kind == till.SubjectPayment && !s.Acked && s.Handle == "" && !s.Restored &&
+		s.Sends < maxSends && s.WakeSeq == s.SentSeq
+}
+
 // provable reports whether "not found" proves that nothing was sent. An operator that does
 // not look up our reference may have paid under an id of its own. Money that may have left
 // is never given back on such an answer.
@@ -139,7 +151,7 @@ func provable(s *store.Step, t provider.Traits) bool {
 
 // laneOf returns the lane of a step: that of the operation that it most likely needs next.
 func laneOf(connection string, s *store.Step, final bool, t provider.Traits) string {
-	if !final && (unsent(s) || provenNotFound(s) && mayResend(s, t)) {
+	if !final && (unsent(s) || shownToNobody(s, t) || provenNotFound(s) && mayResend(s, t)) {
 		return store.Lane(connection, operation(s.Kind, Submit))
 	}
 	return store.Lane(connection, operation(s.Kind, Check))
@@ -168,7 +180,7 @@ func noteAnswer(s *store.Step, a *Answer, t provider.Traits, now till.Time) {
 		// The call is over: nothing of it is sent from here on.
 		s.SendDeadline = now
 	}
-	keepHandle(s, a, last)
+	keepHandle(s, a, t, last)
 	if a.Err != nil {
 		if neverSent(s, a) {
 			s.Sends = 0 // SendStartedAt stays: its attempt has the reference
@@ -206,17 +218,18 @@ func countNotFound(s *store.Step, a *Answer, t provider.Traits) {
 
 // keepHandle keeps the handle of an answer. An answer that is recorded after that of a
 // later call only fills a gap: the later call's handle is newer.
-func keepHandle(s *store.Step, a *Answer, last till.Time) {
-	if h := newHandle(s, a, last); h != "" {
+func keepHandle(s *store.Step, a *Answer, t provider.Traits, last till.Time) {
+	if h := newHandle(s, a, t, last); h != "" {
 		s.Handle = h
 	}
 }
 
 // newHandle returns the handle that keepHandle keeps of an answer, "" if none. last is when
-// the latest call before it ended.
-func newHandle(s *store.Step, a *Answer, last till.Time) string {
+// the latest call before it ended. Where the customer goes to an address, the first handle
+// belongs to the address that was shown, and a later send's handle to one that nobody sees.
+func newHandle(s *store.Step, a *Answer, t provider.Traits, last till.Time) string {
 	h := a.Result.Handle
-	if len(h) > maxHandle || h == s.Handle || s.Handle != "" && a.Ended < last {
+	if t.Redirect && s.Handle != "" || len(h) > maxHandle || h == s.Handle || s.Handle != "" && a.Ended < last {
 		return ""
 	}
 	return h

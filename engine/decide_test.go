@@ -32,6 +32,8 @@ func TestNext(t *testing.T) {
 	t.Parallel()
 	withoutReference := traits
 	withoutReference.ClientReference = false
+	redirect, askedRedirect := withoutReference, traits
+	redirect.Redirect, askedRedirect.Redirect = true, true
 	before, at, after := expires-1, expires, expires.Add(24*time.Hour)
 	for _, c := range []struct {
 		name  string
@@ -48,6 +50,18 @@ func TestNext(t *testing.T) {
 
 		{"a send that may have begun is asked about, not repeated", store.Step{Sends: 1}, false, traits, before, Check},
 		{"a send that may have begun is asked about after the window too", store.Step{Sends: 1}, false, traits, after, Check},
+		{"a redirect whose answer was lost is made again: nobody was shown an address", store.Step{Kind: till.SubjectPayment, Sends: 1}, false, redirect, before, Submit},
+		{"a redirect is not made again after the window", store.Step{Kind: till.SubjectPayment, Sends: 1}, false, redirect, at, Check},
+		{"a redirect is not made again once the operator has answered", store.Step{Kind: till.SubjectPayment, Sends: 1, Acked: true}, false, redirect, before, Check},
+		{"a redirect is not made again once the operator has given a handle", store.Step{Kind: till.SubjectPayment, Sends: 1, Handle: "h"}, false, redirect, before, Check},
+		{"a redirect is not made again once the operator has called back", store.Step{Kind: till.SubjectPayment, Sends: 1, WakeSeq: 1}, false, redirect, before, Check},
+		{"a redirect is not made again after a restore: its address may have been shown", store.Step{Kind: till.SubjectPayment, Sends: 1, Restored: true}, false, redirect, before, Check},
+		{"a redirect is not made for ever", store.Step{Kind: till.SubjectPayment, Sends: maxSends}, false, redirect, before, Check},
+		{"a redirect is asked about where the operator looks up our reference", store.Step{Kind: till.SubjectPayment, Sends: 1}, false, askedRedirect, before, Check},
+		{"a push is never made again unasked", store.Step{Kind: till.SubjectPayment, Sends: 1}, false, withoutReference, before, Check},
+		{"a payout is never made again unasked", store.Step{Kind: till.SubjectPayout, Sends: 1}, false, redirect, before, Check},
+		{"a redirect that has ended is only read", store.Step{Kind: till.SubjectPayment, Sends: 1}, true, redirect, before, Check},
+
 		{"one not found proves nothing", store.Step{Sends: 1, NotFoundReads: 1}, false, traits, before, Check},
 		{"one not found proves nothing after the window either", store.Step{Sends: 1, NotFoundReads: 1}, false, traits, after, Check},
 		{"an acknowledged send is only asked about", store.Step{Sends: 1, Acked: true}, false, traits, before, Check},

@@ -20,7 +20,7 @@ func (b *Recording[R]) handles(ctx context.Context, answers []*Answer, reread bo
 	b.foreignHandle = make(map[*Answer]bool)
 	for _, a := range answers {
 		s := b.Steps[a.Ref]
-		if !reread || s == nil || newHandle(s, a, s.CheckedAt) == "" || !b.worker.handlesAreUnique(a.Connection) {
+		if !reread || s == nil || newHandle(s, a, b.traitsOf(a), s.CheckedAt) == "" || !b.worker.handlesAreUnique(a.Connection) {
 			continue
 		}
 		f, err := b.Tx.SubjectByHandle(ctx, a.Connection, a.Result.Handle)
@@ -60,10 +60,16 @@ func (b *Recording[R]) withoutForeignHandle(row R, a *Answer) *Answer {
 // learnHandle collects the handle of an answer, so that callbacks find the row by it, and
 // no other row takes it.
 func (b *Recording[R]) learnHandle(p store.Subject, s *store.Step, a *Answer) {
-	h, alone := newHandle(s, a, s.CheckedAt), b.worker.handlesAreUnique(a.Connection)
+	h, alone := newHandle(s, a, b.traitsOf(a), s.CheckedAt), b.worker.handlesAreUnique(a.Connection)
 	if _, called := b.worker.c.Connections[a.Connection].(provider.CallbackReader); h != "" && (alone || called) {
 		b.newHandles = append(b.newHandles, store.Named{Connection: a.Connection, Handle: h, Ref: p.Ref, Kind: b.table.Kind, Alone: alone})
 	}
+}
+
+// traitsOf returns how the operator of an answer behaves.
+func (b *Recording[R]) traitsOf(a *Answer) provider.Traits {
+	t, _ := b.worker.traits(a.Connection)
+	return t
 }
 
 // handlesAreUnique reports whether each of an operator's handles names one request, and its

@@ -10,6 +10,7 @@ import (
 	"till/internal/batch"
 	"till/internal/request"
 	"till/internal/trace"
+	"till/provider"
 	"till/store"
 )
 
@@ -41,11 +42,14 @@ type CreateCall[R Subject] struct {
 	// program does not know the version.
 	Hash func(version int) ([32]byte, bool)
 
-	Row    R
-	Body   any         // what insert completes the row from; nil: it is complete
-	Permit *SendPermit // nil: the row waits for a claim
-	Step   store.Step
-	Audit  *store.AuditRow // who requested it and why, for the audit log; insert fills in the rest
+	Row  R
+	Body any // what insert completes the row from; nil: it is complete
+	// CheckFlow checks what a market's flow needs; nil: nothing.
+	CheckFlow func(v *request.Validator, k *till.Market)
+	Code      provider.OneTimeCode // in FlowCode
+	Permit    *SendPermit          // nil: the row waits for a claim
+	Step      store.Step
+	Audit     *store.AuditRow // who requested it and why, for the audit log; insert fills in the rest
 
 	came till.Time // for the trace; zero: there is none
 
@@ -107,6 +111,7 @@ func (p *Processor[R]) Admit(ctx context.Context, call *CreateCall[R], v *reques
 		Leads: func(method, country, currency string) bool {
 			return len(p.Routed(call.Client.Client, method, country, currency)) > 0
 		},
+		Flow: call.CheckFlow,
 	}, call.Party)
 	switch {
 	case lasting > 0:
@@ -183,7 +188,9 @@ func (p *Processor[R]) runCreates(ctx context.Context, own *batch.Batcher[*Creat
 		case call.Permit == nil:
 			unclaimed = unclaimed || call.made()
 		case call.made():
-			call.Permit.Start(ctx, &call.Step, p.Instruction(call.Row))
+			j := p.Instruction(call.Row)
+			j.Request.Code = call.Code
+			call.Permit.Start(ctx, &call.Step, j)
 		}
 	}
 	if unclaimed {

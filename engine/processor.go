@@ -36,6 +36,8 @@ type Config struct {
 	// CallbackBase is the address where operators reach us, "" if they cannot. The
 	// connection and a token are appended.
 	CallbackBase string
+	// Hosts are the names of this service: clients do not send customers back to them.
+	Hosts []string
 	// AcceptOnly says that this instance only accepts, and leaves sending and checking to
 	// others.
 	AcceptOnly bool
@@ -199,6 +201,9 @@ func (p *Processor[R]) load(ctx context.Context, tx *store.Tx, refs []store.Ref)
 	for ref, row := range rows {
 		jobs[ref] = p.Instruction(row)
 	}
+	if err := p.loadFlows(ctx, tx, jobs); err != nil {
+		return nil, err
+	}
 	return jobs, p.loadOriginals(ctx, tx, jobs)
 }
 
@@ -245,6 +250,9 @@ func (p *Processor[R]) Instruction(row R) *Instruction {
 			Method: s.Method, Country: s.Country, Phone: s.Phone, Amount: s.Amount,
 			Description: request.Description(s.Document), ExpiresAt: s.ExpiresAt, PaymentID: s.PaymentID,
 		},
+	}
+	if flowOf(s) == till.FlowRedirect {
+		j.Request.ReturnURL = request.MemberText(s.Document, "return_url")
 	}
 	if p.table.Lean != nil {
 		j.Row = p.table.Lean(row)

@@ -10,6 +10,7 @@ import (
 	"till/ledger"
 	"till/provider"
 	"till/store"
+	"till/store/flows"
 )
 
 // maxFailuresPerCommit is how many failed calls are recorded in one commit. When an
@@ -143,6 +144,9 @@ func (p *Processor[R]) beginRecording(ctx context.Context, tx *store.Tx, answers
 	if err := b.readHolds(ctx); err != nil {
 		return nil, err
 	}
+	if err := b.readFlows(ctx); err != nil {
+		return nil, err
+	}
 	return b, b.findStrays(ctx)
 }
 
@@ -168,6 +172,7 @@ func (p *Processor[R]) lockRows(ctx context.Context, tx *store.Tx, refs []store.
 	b := &Recording[R]{
 		Tx: tx, Rows: p.table.Locked(l), Heads: l.Heads, Steps: l.Steps,
 		worker: p.Worker, table: p.table, strays: strays{any: l.Strays}, lastAttempts: l.Attempts, clientWallets: l.Wallets, wallets: make(map[walletKey]*ledger.Wallet), fromCache: make(map[store.Ref]bool, len(kept)),
+		flowsChanged: make(map[store.Ref]*flows.Row),
 	}
 	var moved []store.Ref
 	for ref, row := range kept {
@@ -211,6 +216,7 @@ func (b *Recording[R]) decide(ctx context.Context, a *Answer, d Rules[R]) error 
 	if err := b.interpret(ctx, row, a, d); err != nil {
 		return err
 	}
+	b.noteFlow(row, a)
 	if !a.Unchanged {
 		b.schedule(row, a, t, was)
 	}

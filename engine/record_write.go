@@ -279,6 +279,7 @@ func (b *Recording[R]) Write(ctx context.Context) error {
 		func() error { return b.Tx.InsertTransactions(ctx, b.transactions) },
 		func() error { return b.Tx.InsertEntries(ctx, b.entries) },
 		func() error { return b.Tx.InsertFacts(ctx, b.facts) },
+		func() error { return b.writeFlows(ctx) },
 		func() error { return b.Tx.InsertEvents(ctx, b.events) },
 		func() error { return b.Tx.InsertAttentionEvents(ctx, b.attentionEvents) },
 		func() error { return b.Tx.RecordAttempts(ctx, b.attempts, b.lastAttempts) },

@@ -9,6 +9,7 @@ import (
 	"till/ledger"
 	"till/provider"
 	"till/store"
+	"till/store/flows"
 )
 
 // Recording turns a batch of answers into rows. It holds the running state that each
@@ -36,6 +37,9 @@ type Recording[R Subject] struct {
 	holds     map[till.ID][]store.Hold // of the clients with rows to hold
 	noCase    map[store.Ref]bool       // rows that are no longer held and have no other open case
 	restoring bool                     // a restore is not released; read if there is something to hold
+
+	flows        map[store.Ref]*flows.Row // of the rows that are not approved by a prompt, as left
+	flowsChanged map[store.Ref]*flows.Row
 
 	strays strays // strays that the successes may belong to
 
@@ -191,7 +195,10 @@ func (b *Recording[R]) schedule(row R, a *Answer, t provider.Traits, was store.S
 	case a.Action == Hold:
 		b.hold(row, a, s, now)
 	default:
-		reschedule(s, a, p.ExpiresAt, t, now)
+		held := a.LeaseVersion == s.LeaseVersion
+		if reschedule(s, a, p.ExpiresAt, t, now); held && b.awaitsAddress(row, s, now) {
+			s.DueAt = min(s.DueAt, now.Add(addressPoll))
+		}
 		if s.Acked && s.HeldAt != 0 {
 			b.closeHeldCase(row, s, now, till.Because(till.ReasonOperatorHasIt))
 		}

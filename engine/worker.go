@@ -11,6 +11,7 @@ import (
 	"till"
 	"till/internal/batch"
 	"till/internal/loop"
+	"till/internal/seal"
 	"till/provider"
 	"till/store"
 	"till/store/admin"
@@ -34,7 +35,8 @@ type Worker struct {
 	keys     Keys
 	subjects subjects
 
-	paymentKeys Keys // of the payments that refunds name
+	paymentKeys Keys         // of the payments that refunds name
+	codes       *seal.Sealer // of one-time codes
 
 	slots         slots
 	createPermits chan struct{} // the share of slots that creates may take at once
@@ -103,6 +105,10 @@ func newWorker(c Config, kind till.SubjectKind, subjects subjects) *Worker {
 
 		noReference: map[string]bool{},
 		besideDone:  make(chan *besideRead, 1),
+	}
+	var err error
+	if e.codes, err = seal.New(c.Secret, codeLabel); err != nil {
+		e.codes = nil // a secret of a test: no code is taken
 	}
 	e.update, e.readBeside = c.Store.UpdateBackground, e.dueStepsBeside
 	for name, p := range c.Connections {

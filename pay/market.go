@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"till"
+	"till/checkout"
 	"till/console/look"
 	"till/engine"
 )
@@ -49,7 +50,7 @@ func (v *visit) markets() (out []*market) {
 			k := &offer.Markets[i].Market
 			country, ok := till.CountryOf(k.Country)
 			one := &market{Key: m.Code + "." + k.Country, Name: m.NameIn(k.Country), Shut: offer.Markets[i].Status == engine.Closed, method: m, country: country, limits: k}
-			if ok && offer.Served[i] && k.Currency == c.Amount.Currency && (c.Country == "" || c.Country == k.Country) && v.takes(one) {
+			if ok && offer.Served[i] && checkout.OnPage(k) && k.Currency == c.Amount.Currency && (c.Country == "" || c.Country == k.Country) && v.takes(one) {
 				out = append(out, one)
 			}
 		}

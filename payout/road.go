@@ -46,7 +46,7 @@ func (h *here) choose(p *till.Payment) (connection string, road till.Road, err e
 		return "", "", &till.Error{Code: till.CodeRefundNotPossible}
 	case origin.Refunds == engine.RefundByOperator && origin.Fingerprint == p.Fingerprint && h.refunds(p.Connection):
 		return p.Connection, till.RoadRefund, nil
-	case origin.PayerUnknown: // the number need not be who paid
+	case origin.PayerUnknown, till.FlowOf(p.Method, p.Country, p.Amount.Currency) == till.FlowRedirect: // the number need not be who paid
 	case known && h.serves(p.Connection): // the money lies there
 		return p.Connection, till.RoadTransfer, nil
 	case len(h.route) > 0:

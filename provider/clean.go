@@ -3,6 +3,8 @@ package provider
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"unicode"
@@ -18,6 +20,7 @@ const (
 	MaxHandle  = 255
 	MaxCode    = 100
 	MaxMessage = 300
+	MaxNextURL = 2048
 )
 
 // Known reports whether the outcome is one of ours.
@@ -54,10 +57,31 @@ func (r Result) Clean() (Result, []string) {
 	if !storable(r.Handle, MaxHandle) || len(r.Handle) > MaxHandle {
 		set("handle", &r.Handle, "")
 	}
+	if r.NextURL != "" && !IsNextURL(r.NextURL) {
+		set("next_url", &r.NextURL, "")
+	}
+	if r.NextURL == "" {
+		r.NextUntil = 0
+	}
 	if r.Amount.Currency != "" && !isCurrency(r.Amount.Currency) {
 		set("currency", &r.Amount.Currency, currencyNone)
 	}
 	return r, changed
+}
+
+// IsNextURL reports whether a text is an address that a customer may be sent to: https, with
+// nothing in it that hides its host; on this machine also http, for simulators.
+func IsNextURL(text string) bool {
+	if len(text) > MaxNextURL || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' || r == '"' || r == '<' || r == '>' }) {
+		return false
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.Opaque != "" || u.User != nil {
+		return false
+	}
+	ip, notIP := netip.ParseAddr(u.Hostname())
+	local := u.Hostname() == "localhost" || notIP == nil && ip.IsLoopback()
+	return u.Scheme == "https" || u.Scheme == "http" && local
 }
 
 // currencyNone is ISO 4217's code for no currency.

@@ -3,6 +3,9 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"log/slog"
 	"time"
 
 	"till"
@@ -69,6 +72,13 @@ type Result struct {
 	// Original is what the answer about a refund shows of the payment that it gives back.
 	Original OriginalState
 
+	// NextURL is where the customer approves, for an operator that sends them to a page or an
+	// app of its own; "" if it does not, or has no address yet. An adapter returns only
+	// addresses of hosts that are the operator's.
+	NextURL string
+	// NextUntil is when that address ends, zero if the operator does not say.
+	NextUntil till.Time
+
 	// OurFault says what is wrong with our own account at the operator, an empty
 	// float or a missing role, for a person to fix; "" if nothing is. It is not the
 	// customer's or recipient's fault, and affects the next request too.
@@ -89,12 +99,29 @@ type Request struct {
 	ExpiresAt   till.Time // when the customer's time to approve ends
 	CallbackURL string    // "" where callbacks cannot reach us
 
+	ReturnURL string      // where the operator sends the customer back to, in the redirect flow; "" in others
+	Code      OneTimeCode // what the customer got from the operator, in the code flow; "" in others
+
 	// PaymentID is of a refund, by either road: the payment that it gives back.
 	PaymentID till.ID
 	// Refund is of a refund by the operator's own call. Without it, a refund is sent like any
 	// payout.
 	Refund *Original
 }
+
+// OneTimeCode is the code by which a customer lets an operator take one payment. It is not
+// printed: who has it can take another one.
+type OneTimeCode string
+
+// Format implements fmt.Formatter.
+func (c OneTimeCode) Format(f fmt.State, _ rune) {
+	if c != "" {
+		io.WriteString(f, "(code)")
+	}
+}
+
+// LogValue implements slog.LogValuer.
+func (c OneTimeCode) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(c)) }
 
 // Query asks an operator for the state of a submitted request.
 type Query struct {
@@ -189,6 +216,11 @@ type Traits struct {
 	// PayerUnknown says that anybody who has the operator's page can pay: the number that we
 	// asked for need not be the payer's. Nothing is sent back to it.
 	PayerUnknown bool
+
+	// Redirect says that nobody can pay without the address in the answer to Submit, whatever
+	// the method. So a send whose answer was lost was shown to nobody, and may be made again
+	// even where the operator does not look up our reference. An operator that does is asked.
+	Redirect bool
 
 	// RefundsBounded says that the operator's refund call is used unless the configuration says
 	// otherwise: it takes our reference, is asked by it, and never moves more than the payment.

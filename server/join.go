@@ -113,6 +113,7 @@ func Join(o *Opened) (j *Joined, err error) {
 func (j *Joined) joinEngines(o *Opened) {
 	c := o.Engine
 	c.Store, c.Secret, c.Ring, c.Limits, c.CallbackBase = o.Store, o.Ring.Root(), o.Ring, o.Operators.Limits(), o.BaseURL+"/callbacks"
+	c.Hosts = o.PageHosts
 	c.AcceptOnly, c.Slots, c.Markets, c.Meter, c.Tracer, c.Log = o.AcceptOnly, o.Operators.File.Calls, o.Markets, o.Meter, o.Tracer, o.Log
 	c.Connections, c.Routes = o.connections(), o.Operators.Routes(till.SubjectPayment)
 	j.collector = collect.New(c)

@@ -83,11 +83,19 @@ func (w *World) create(path, body string, made any) {
 // markets are where an order goes by its operator, with the number that goes well.
 var markets = map[string]struct{ method, country, currency string }{
 	"mtnmomo": {"mtn_momo", "CG", "XAF"}, "airtel": {"airtel_money", "CG", "XAF"}, "mpesa": {"mpesa", "KE", "KES"}, "pawapay": {"mtn_momo", "CM", "XAF"},
+	"wave": {"wave", "SN", "XOF"}, "orange": {"orange_money", "BF", "XOF"}, // both at pawaPay
 }
 
 // Pay asks for a payment at an operator until it is answered.
 func (w *World) Pay(operator, phone string, amount int) *Order {
 	return w.order("payment", operator, phone, amount)
+}
+
+// PayWith is Pay with what the market needs besides the number: members of the body, in JSON.
+func (w *World) PayWith(market, phone string, amount int, members string) *Order {
+	m := markets[market]
+	return w.ask("payment", fmt.Sprintf(`{"method":%q,"country":%q,"amount":{"value":"%d","currency":%q},"idempotency_key":%%q,"customer":{"phone":%q},%s}`,
+		m.method, m.country, amount, m.currency, phone, members))
 }
 
 // Send asks for a payout.

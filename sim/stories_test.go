@@ -72,6 +72,16 @@ var stories = []story{
 	}},
 	{name: "airtel", tell: func(w *World) { w.Pay("airtel", airtelWell, 1000) }},
 	{name: "pawapay", options: Options{Poll: time.Minute}, settles: 3 * time.Hour, tell: func(w *World) { w.Pay("pawapay", pawaWell, 1000) }},
+	{name: "wave", options: Options{Poll: time.Minute, Receiver: true}, settles: 3 * time.Hour, prepare: newest, tell: func(w *World) {
+		w.PayWith("wave", "221773456789", 1000, `"return_url":"https://shop.example/orders/1"`)
+	}},
+	{name: "wave, lost answer", options: Options{Poll: time.Minute}, settles: 3 * time.Hour, prepare: newest, tell: func(w *World) {
+		w.net.Lose("answer pawapay POST /v2/deposits", 1)
+		w.PayWith("wave", "221773456789", 1000, `"return_url":"https://shop.example/orders/1"`)
+	}},
+	{name: "one-time code", options: Options{Poll: time.Minute}, settles: 3 * time.Hour, prepare: newest, tell: func(w *World) {
+		w.PayWith("orange", "22607345789", 1000, `"authorization_code":"367025"`)
+	}},
 	{name: "two instances", options: Options{Instances: 2, Receiver: true}, tell: func(w *World) {
 		w.Pay("mtnmomo", mtnWell, 1000)
 		w.Pay("mtnmomo", mtnWell, 2000)

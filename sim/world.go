@@ -142,7 +142,7 @@ func Configuration(folder string, other bool) (*config.File, error) {
 	for _, s := range simulated {
 		fmt.Fprintf(&b, "[[connection]]\nname = %q\noperator = %q\nbase_url = \"http://%s\"\n[connection.%s]\n%s\n", s.name, s.name, s.addr, s.name, s.settings)
 	}
-	for _, route := range []string{"mtn_momo CG mtnmomo", "airtel_money CG airtel", "mpesa KE mpesa", "mtn_momo CM pawapay"} {
+	for _, route := range []string{"mtn_momo CG mtnmomo", "airtel_money CG airtel", "mpesa KE mpesa", "mtn_momo CM pawapay", "wave SN pawapay", "orange_money BF pawapay"} {
 		f := strings.Fields(route)
 		fmt.Fprintf(&b, "[[route]]\nmethod = %q\ncountries = [%q]\nconnections = [%q]\n", f[0], f[1], f[2])
 	}
@@ -213,7 +213,7 @@ func (w *World) makeClient() {
 	if err == nil {
 		w.key, _, err = w.accounts.CreateKey(ctx, w.client.ID, "all", till.Scopes, 0, "test")
 	}
-	for _, method := range []string{"mtn_momo", "airtel_money", "mpesa"} {
+	for _, method := range []string{"mtn_momo", "airtel_money", "mpesa", "wave", "orange_money"} {
 		if err == nil {
 			err = w.accounts.EnableMethod(ctx, w.client.ID, method, true, "test")
 		}

@@ -96,6 +96,9 @@ var insertAttentionEvents = db.DefineByClient(1, db.SQL{Name: "events.insertAtte
 var selectAttentionEvents = db.Define(db.SQL{Name: "events.selectAttention",
 	SQLite: `SELECT sequence FROM attention_events WHERE client_id = $1 AND subject_id = $2 ORDER BY sequence DESC LIMIT $3`})
 
+var selectActionEvent = db.Define(db.SQL{Name: "events.selectAction",
+	SQLite: `SELECT event FROM payment_flows WHERE client_id = $1 AND payment_id = $2 AND event IS NOT NULL`})
+
 // maxAttentionEvents is how many of them are listed with the other events of a
 // payment or payout, the latest ones. The log has all.
 const maxAttentionEvents = 50
@@ -350,14 +353,19 @@ func (tx *Tx) eventsOf(ctx context.Context, q *db.SQL, ref Ref) (found bool, eve
 		return false, nil, err
 	}
 	named := slices.DeleteFunc(numbers[:], func(n int64) bool { return n == 0 })
-	err = tx.db.Query(ctx, selectAttentionEvents, []any{ref.Client[:], ref.ID[:], maxAttentionEvents}, func(r db.Row) error {
+	add := func(r db.Row) error {
 		var n int64
 		err := r.Scan(&n)
 		named = append(named, n)
 		return err
-	})
-	if err != nil {
+	}
+	if err = tx.db.Query(ctx, selectAttentionEvents, []any{ref.Client[:], ref.ID[:], maxAttentionEvents}, add); err != nil {
 		return true, nil, err
+	}
+	if q == selectPaymentEvents {
+		if err = tx.db.Query(ctx, selectActionEvent, []any{ref.Client[:], ref.ID[:]}, add); err != nil {
+			return true, nil, err
+		}
 	}
 	events, err = tx.EventBodiesAt(ctx, ref.Client, named)
 	return true, events, err

@@ -152,6 +152,9 @@ func (v *visit) counterMarkets(who *account.Session) (out []*counterMarket) {
 		for i := range m.Markets {
 			k := &offer.Markets[i].Market
 			c, ok := till.CountryOf(k.Country)
+			if k.Flow != till.FlowPush { // the customer would have to see an address, or to say a code aloud
+				continue
+			}
 			if !ok || !offer.Served[i] || v.Profile.Country != "" && k.Country != v.Profile.Country {
 				continue
 			}

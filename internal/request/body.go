@@ -71,7 +71,8 @@ type Parsed struct {
 	Currency string
 	Method   string
 	Country  string
-	Phone    string // the payer's or recipient's; set by the caller
+	Phone    string    // the payer's or recipient's; set by the caller
+	Flow     till.Flow // of the market; set by CheckMarket
 
 	unknown []till.FieldError
 }

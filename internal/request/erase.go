@@ -32,7 +32,7 @@ func EraseDocument(document []byte, party, phone string, texts bool) ([]byte, er
 			if value, err = eraseParty(value, phone); err != nil {
 				return nil, errDocument
 			}
-		case texts && (name == "description" || name == "metadata"):
+		case texts && (name == "description" || name == "metadata" || name == "return_url"):
 			value = jsontext.Value("null")
 		}
 		out = appendMember(out, name, value)

@@ -25,6 +25,8 @@ type Market struct {
 	// and currency. Leads says the same of another method, country and currency.
 	Routed bool
 	Leads  func(method, country, currency string) bool
+	// Flow checks what the market's flow needs besides the number; nil: it needs nothing.
+	Flow func(c *Validator, k *till.Market)
 }
 
 // leads reports whether a route leads somewhere for a method in a country, in
@@ -153,6 +155,9 @@ func (o *Parsed) checkCurrencyAndAmount(c *Validator, m *till.Method, cat *Marke
 		return
 	}
 	CheckBounds(c, k, o.Amount)
+	if o.Flow = k.Flow; cat.Flow != nil {
+		cat.Flow(c, k)
+	}
 }
 
 // CheckBounds applies the bounds of a market to an amount. Zero was refused before.

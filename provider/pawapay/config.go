@@ -45,6 +45,10 @@ type Config struct {
 	// is 443. Empty means the host of the callback URL.
 	CallbackAuthorities []string `toml:"callback_authorities"`
 
+	// AuthorizationHosts are further hosts that customers may be sent to in order to approve;
+	// their subdomains count. Those of pawaPay and Wave are known.
+	AuthorizationHosts []string `toml:"authorization_hosts"`
+
 	// ApprovalWindowSeconds is how long a customer has; 0 means 300. pawaPay does not say:
 	// it depends on the operator behind it.
 	ApprovalWindowSeconds int `toml:"approval_window_seconds"`
@@ -91,6 +95,7 @@ func (c Config) Validate() error {
 		say("customer_message", "4 to 22 letters, digits and single spaces")
 	}
 	c.validateSigning(say)
+	c.validateHosts(say)
 	wrong.Seconds(c.window())
 	wrong.Rate("submit_rate", c.SubmitRate)
 	wrong.Rate("check_rate", c.CheckRate)

@@ -6,6 +6,7 @@
 // trusted only 15 minutes after a send: that is pawaPay's own rule.
 //
 // Start reading at pawapay.go; codes.go lists pawaPay's codes, routes.go the
-// providers and their amounts, callback.go verifies signatures, sim.go is a
-// simulated pawaPay, sim_refunds.go its refunds.
+// providers and their amounts, redirect.go the hosts that customers may be sent to,
+// callback.go verifies signatures, sim.go is a simulated pawaPay, sim_refunds.go its refunds,
+// sim_flows.go its providers that do not prompt.
 package pawapay

@@ -67,6 +67,9 @@ func TestSimulatorSpeaksAlike(t *testing.T) {
 		{file: "deposit_status_failed", phone: "242063456039", after: time.Minute},
 		{file: "deposit_status_processing", phone: "242063456129", after: time.Minute},
 		{file: "deposit_status_missing"},
+		{file: "deposit_redirect"},
+		{file: "deposit_code"},
+		{file: "deposit_status_redirect", phone: "221773456129", after: time.Minute},
 		{file: "payout_accepted"},
 		{file: "payout_rejected", change: func(c *SimConfig) { c.OutOfFunds = true }},
 		{file: "payout_status_completed", phone: "242063456789", after: time.Minute},
@@ -93,7 +96,9 @@ func TestSimulatorSpeaksAlike(t *testing.T) {
 					p = o.Payouts()
 				}
 				r := goldenRequest(t)
-				r.Phone = c.phone
+				if r.Phone = c.phone; strings.HasPrefix(c.phone, "221") {
+					r.Method, r.Country, r.Amount, r.ReturnURL = "wave", "SN", till.Money{Minor: 99, Currency: "XOF"}, "https://shop.example/back?order=1042"
+				}
 				if got, err := p.Submit(t.Context(), r); err != nil || got.Outcome != provider.Accepted {
 					t.Fatalf("%+v, %v", got, err)
 				}

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -27,6 +28,7 @@ type Operator struct {
 	signer        *ecdsa.PrivateKey // nil: requests are not signed
 	keys          *keyring
 	answerLog     *wire.AnswerLog
+	log           *slog.Logger
 	callbackHosts []string // hosts under which callbacks come
 	payment       *service
 	payout        *service
@@ -39,6 +41,9 @@ func New(c Config, d provider.Deps) (*Operator, error) {
 	}
 	o := &Operator{c: c, base: strings.TrimRight(c.BaseURL, "/"), client: wire.ClientOf(d), now: d.Now,
 		answerLog: wire.NewAnswerLog(d), routes: mergeRoutes(c.Providers)}
+	if o.log = d.Log; o.log == nil {
+		o.log = slog.New(slog.DiscardHandler)
+	}
 	if o.now == nil {
 		o.now = time.Now
 	}
@@ -161,7 +166,7 @@ func (s *service) Submit(ctx context.Context, r provider.Request) (provider.Resu
 		s.answerLog.Unreadable(s.kind.id+" submit", reply, err)
 		return provider.Result{}, fmt.Errorf("pawapay submit: %w", err)
 	}
-	return result, nil
+	return s.vetted(result), nil
 }
 
 // Check reads the status of a deposit, payout or refund.
@@ -177,7 +182,7 @@ func (s *service) Check(ctx context.Context, q provider.Query) (provider.Result,
 		s.answerLog.Unreadable(s.kind.id+" check", reply, err)
 		return provider.Result{}, fmt.Errorf("pawapay check: %w", err)
 	}
-	return result, nil
+	return s.vetted(result), nil
 }
 
 // call makes one call. Only an initiation has a body, and only it is signed.

@@ -28,8 +28,8 @@ type Route struct {
 // providersCSV is pawaPay's list of providers as of 2026-10 (docs.pawapay.io,
 // v2/docs/providers), a row per provider and currency. Test compares it with active-conf. The
 // methods are those of our table of methods (methods.csv), which says the same of the flow: how
-// customers approve, push where empty. Providers that need more than a phone are left out:
-// ORANGE_BFA needs a code from the customer first, WAVE_CIV and WAVE_SEN redirect to a page.
+// customers approve, push where empty. ORANGE_BFA needs a code from the customer first, WAVE_CIV
+// and WAVE_SEN send the customer to an address.
 //
 //go:embed providers.csv
 var providersCSV string
@@ -103,6 +103,9 @@ func isProviderCode(s string) bool {
 		return c != '_' && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
 	})
 }
+
+// flow returns how the provider's customers approve.
+func (r *Route) flow() till.Flow { return till.FlowOf(r.Method, r.Country, r.Currency) }
 
 // decimals returns how many decimals an amount may have.
 func (r *Route) decimals(k *serviceKind) int {

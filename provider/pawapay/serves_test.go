@@ -65,10 +65,10 @@ func TestTheTablesAgree(t *testing.T) {
 
 func TestServes(t *testing.T) {
 	t.Parallel()
-	s := &service{Operator: &Operator{routes: mergeRoutes([]Route{{Method: "wave", Country: "SN", Currency: "XOF", Code: "WAVE_SEN"}})}, kind: &deposits}
+	s := &service{Operator: &Operator{routes: mergeRoutes([]Route{{Method: "wave", Country: "ML", Currency: "XOF", Code: "WAVE_MLI"}})}, kind: &deposits}
 	for want, names := range map[bool][][3]string{
-		true:  {{"mtn_momo", "CG", "XAF"}, {"orange_money", "CD", "USD"}, {"wave", "SN", "XOF"}},
-		false: {{"mtn_momo", "CG", "USD"}, {"mtn_momo", "TD", "XAF"}, {"wave", "CI", "XOF"}, {"cash", "CG", "XAF"}},
+		true:  {{"mtn_momo", "CG", "XAF"}, {"orange_money", "CD", "USD"}, {"wave", "SN", "XOF"}, {"wave", "ML", "XOF"}, {"orange_money", "BF", "XOF"}},
+		false: {{"mtn_momo", "CG", "USD"}, {"mtn_momo", "TD", "XAF"}, {"wave", "BF", "XOF"}, {"cash", "CG", "XAF"}},
 	} {
 		for _, n := range names {
 			if s.Serves(n[0], n[1], n[2]) != want {

@@ -123,6 +123,7 @@ func NewSimulator(c SimConfig) (*Simulator, error) {
 	mux.HandleFunc("GET /v2/availability", s.availability)
 	mux.HandleFunc("GET /v2/wallet-balances", s.balances)
 	mux.HandleFunc("GET /v2/public-key/http", s.publicKeys)
+	mux.HandleFunc("GET "+simPages+"{id}", s.page)
 	s.handler = s.injector.Wrap(s.authenticated(mux), func(r *http.Request) bool { return r.URL.Path == "/v2/public-key/http" })
 	return s, nil
 }
@@ -153,7 +154,7 @@ func simKind(k *serviceKind) string {
 func (s *Simulator) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); {
-		case r.URL.Path == "/v2/public-key/http":
+		case r.URL.Path == "/v2/public-key/http", strings.HasPrefix(r.URL.Path, simPages):
 			next.ServeHTTP(w, r)
 		case !ok:
 			simError(w, http.StatusUnauthorized, "NO_AUTHENTICATION", "The API token is missing.")
@@ -256,11 +257,15 @@ func (s *Simulator) initiate(w http.ResponseWriter, r *http.Request, k *serviceK
 		simError(w, http.StatusBadRequest, "INVALID_PARAMETER", "The parameter '"+wrong+"' is not valid.")
 		return
 	}
+	if code, name := q.checkFlow(party.AccountDetails.Provider, k); code != "" {
+		simError(w, http.StatusBadRequest, code, "The parameter '"+name+"' is missing or not supported by the provider.")
+		return
+	}
 	now := s.book.Now().UTC().Truncate(time.Second)
 	answer := simInitiated{Status: "ACCEPTED", Created: now.Format(time.RFC3339)}
 	answer.setID(k, id)
 	if k == &deposits {
-		answer.NextStep = "FINAL_STATUS"
+		answer.NextStep = nextStep(party.AccountDetails.Provider)
 	}
 	if old, found := s.book.Find(simKind(k), id); found {
 		answer.Status, answer.NextStep, answer.Created = "DUPLICATE_IGNORED", "", old.At.UTC().Format(time.RFC3339)
@@ -273,6 +278,9 @@ func (s *Simulator) initiate(w http.ResponseWriter, r *http.Request, k *serviceK
 		answer.Status, answer.NextStep = "DUPLICATE_IGNORED", ""
 	} else {
 		s.sendCallback(k, id, s.c.Decide)
+		if answer.NextStep == stepGetURL {
+			s.sendAddress(id, simHost(r))
+		}
 	}
 	simJSON(w, http.StatusOK, &answer)
 }
@@ -394,7 +402,10 @@ func (s *Simulator) planOf(phone string, delayed bool, k *serviceKind) simulator
 func (s *Simulator) entry(q *simRequest, p *simParty, id string, k *serviceKind) simulator.Entry {
 	phone := p.AccountDetails.PhoneNumber
 	plan := s.planOf(phone, s.delayed(p.AccountDetails.Provider, k), k)
-	data := simData{Provider: p.AccountDetails.Provider, Reference: q.ClientReferenceID, Metadata: q.Metadata}
+	if q.PreAuthorisationCode == simWrongCode {
+		plan.State, plan.Code = simulator.Failed, "PAYMENT_NOT_APPROVED"
+	}
+	data := simData{Provider: p.AccountDetails.Provider, Reference: q.ClientReferenceID, Metadata: q.Metadata, Back: q.SuccessfulURL}
 	if q.CustomerMessage != nil {
 		data.Message = *q.CustomerMessage
 	}
@@ -409,5 +420,6 @@ type simData struct {
 	Provider  string            `json:"provider"`
 	Reference string            `json:"reference"`
 	Message   string            `json:"message"`
+	Back      string            `json:"back,omitempty"` // successfulUrl
 	Metadata  []json.RawMessage `json:"metadata"`
 }

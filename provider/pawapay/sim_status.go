@@ -41,6 +41,10 @@ type simRecord struct {
 	ProviderTransactionID string            `json:"providerTransactionId,omitempty"`
 	FailureReason         *simReason        `json:"failureReason,omitempty"`
 	Metadata              map[string]string `json:"metadata,omitempty"`
+	NextStep              string            `json:"nextStep,omitempty"`
+	SuccessfulURL         string            `json:"successfulUrl,omitempty"`
+	FailedURL             string            `json:"failedUrl,omitempty"`
+	AuthorizationURL      string            `json:"authorizationUrl,omitempty"`
 }
 
 // record writes an entry in pawaPay's words.
@@ -104,7 +108,9 @@ func (s *Simulator) status(w http.ResponseWriter, r *http.Request, k *serviceKin
 		simJSON(w, http.StatusOK, map[string]string{"status": "NOT_FOUND"})
 		return
 	}
-	simJSON(w, http.StatusOK, map[string]any{"status": "FOUND", "data": s.record(&e, k)})
+	record := s.record(&e, k)
+	s.showAddress(record, &e, simHost(r))
+	simJSON(w, http.StatusOK, map[string]any{"status": "FOUND", "data": record})
 }
 
 func (s *Simulator) resend(w http.ResponseWriter, r *http.Request, k *serviceKind) {
@@ -222,7 +228,7 @@ func (s *Simulator) activeConf(w http.ResponseWriter, _ *http.Request) {
 			}
 			op := map[string]any{"minAmount": m.Min, "maxAmount": m.Max, "decimalsInAmount": places[r.decimals(k)], "status": m.Status}
 			if k == &deposits {
-				op["authType"], op["pinPrompt"], op["pinPromptRevivable"] = "PROVIDER_AUTH", "AUTOMATIC", true
+				op["authType"], op["pinPrompt"], op["pinPromptRevivable"] = simAuth[r.flow()], "AUTOMATIC", true
 				op["pinPromptInstructions"] = simInstructions
 			}
 			ops[k.operation] = op

@@ -29,14 +29,19 @@ var (
 // initiation is the body of POST /v2/deposits, /v2/payouts and /v2/refunds. pawaPay rejects
 // unknown members.
 type initiation struct {
-	RefundID          string              `json:"refundId,omitempty"`
-	DepositID         string              `json:"depositId,omitempty"` // of a refund: what it gives back
-	PayoutID          string              `json:"payoutId,omitempty"`
-	Amount            string              `json:"amount"`
-	Currency          string              `json:"currency"`
-	Payer             *party              `json:"payer,omitempty"`
-	Recipient         *party              `json:"recipient,omitempty"`
-	CustomerMessage   string              `json:"customerMessage,omitempty"`
+	RefundID        string `json:"refundId,omitempty"`
+	DepositID       string `json:"depositId,omitempty"` // of a refund: what it gives back
+	PayoutID        string `json:"payoutId,omitempty"`
+	Amount          string `json:"amount"`
+	Currency        string `json:"currency"`
+	Payer           *party `json:"payer,omitempty"`
+	Recipient       *party `json:"recipient,omitempty"`
+	CustomerMessage string `json:"customerMessage,omitempty"`
+	// Of providers that ask in another way than by a prompt. The others reject them.
+	PreAuthorisationCode string `json:"preAuthorisationCode,omitempty"`
+	SuccessfulURL        string `json:"successfulUrl,omitempty"`
+	FailedURL            string `json:"failedUrl,omitempty"`
+
 	ClientReferenceID string              `json:"clientReferenceId"`
 	Metadata          []map[string]string `json:"metadata"`
 }
@@ -69,6 +74,7 @@ func (s *service) initiation(r provider.Request, route *Route, amount string) *i
 		in.PayoutID, in.Recipient, in.Metadata = reference, who, []map[string]string{{"tillPayoutId": id}}
 	default:
 		in.DepositID, in.Payer, in.Metadata = reference, who, []map[string]string{{"tillPaymentId": id}}
+		in.PreAuthorisationCode, in.SuccessfulURL, in.FailedURL = string(r.Code), r.ReturnURL, r.ReturnURL
 	}
 	return in
 }
@@ -91,6 +97,7 @@ type answer struct {
 	DepositID     wire.Text      `json:"depositId"`
 	PayoutID      wire.Text      `json:"payoutId"`
 	Status        wire.Text      `json:"status"`
+	NextURL       wire.Text      `json:"authorizationUrl"`
 	FailureReason *failureReason `json:"failureReason"`
 	Data          *transferState `json:"data"`
 }
@@ -109,6 +116,7 @@ type transferState struct {
 	Amount                wire.Text      `json:"amount"`
 	Currency              wire.Text      `json:"currency"`
 	ProviderTransactionID wire.Text      `json:"providerTransactionId"`
+	NextURL               wire.Text      `json:"authorizationUrl"`
 	FailureReason         *failureReason `json:"failureReason"`
 }
 
@@ -182,7 +190,7 @@ func readSubmit(k *serviceKind, status int, body []byte, id string) (provider.Re
 	}
 	switch a.Status {
 	case "ACCEPTED":
-		return provider.Result{Outcome: provider.Accepted, Reference: id}, nil
+		return provider.Result{Outcome: provider.Accepted, Reference: id, NextURL: string(a.NextURL)}, nil
 	case "DUPLICATE_IGNORED":
 		return provider.Result{Outcome: provider.Duplicate, Reference: id}, nil
 	case "REJECTED":
@@ -225,6 +233,8 @@ func readCheck(k *serviceKind, status int, body []byte, id string) (provider.Res
 			return provider.Result{}, errors.New("the answer has no status")
 		}
 		r.Outcome, r.Code = provider.Unrecognised, wire.Truncate(string(d.Status), maxCode)
+	case provider.Open:
+		r.NextURL = string(d.NextURL)
 	case provider.Failed:
 		if r.Code, r.Message = d.FailureReason.text(); r.Code == "" {
 			r.Code = "FAILED"

@@ -30,7 +30,7 @@ import (
 // \t-- call --       who is called: "payments submit", "payouts check" or
 // \t                 "payments test"; "refunds submit" is a refund that names
 // \t                 goldenOriginal; then lines "key value": token, phone,
-// \t                 amount, country, description, callback, handle, mask
+// \t                 amount, country, description, callback, return, code, handle, mask
 // \t-- request --    what we send; -- response -- what is answered; repeated
 // \t-- result --     the result
 //
@@ -176,7 +176,8 @@ func (g *golden) make(t *testing.T, p provider.Provider, operation string, refun
 	switch operation {
 	case "submit":
 		result, err = p.Submit(ctx, provider.Request{ID: id, Reference: reference, Country: g.call["country"], Method: g.call["method"],
-			Phone: g.call["phone"], Amount: amount, Description: g.call["description"], CallbackURL: g.call["callback"], Refund: original})
+			Phone: g.call["phone"], Amount: amount, Description: g.call["description"], CallbackURL: g.call["callback"], Refund: original,
+			ReturnURL: g.call["return"], Code: provider.OneTimeCode(g.call["code"])})
 	case "check":
 		result, err = p.Check(ctx, provider.Query{ID: id, Reference: reference, Country: g.call["country"], Method: g.call["method"],
 			Phone: g.call["phone"], Amount: amount, Handle: g.call["handle"], CallbackURL: g.call["callback"], Refund: original})
@@ -219,6 +220,7 @@ func resultText(r provider.Result, err error) string {
 	line("our fault", r.OurFault)
 	line("receipt", r.Receipt)
 	line("handle", r.Handle)
+	line("next", r.NextURL)
 	if !r.Amount.IsZero() {
 		line("amount", r.Amount.Value()+" "+r.Amount.Currency)
 	}

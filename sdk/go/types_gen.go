@@ -39,6 +39,13 @@ type CreatePayment struct {
 	Tax *CreatePaymentTax `json:"tax,omitempty"`
 	// Your own data, echoed as sent. At most 50 keys, 16 KiB and 4 levels.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// Where the customer comes back to from the operator's page: an `https` address of yours, without
+	// user and fragment. Required where the market's `flow` is `redirect`, and not taken anywhere else.
+	// It says nothing about the outcome.
+	ReturnURL *string `json:"return_url,omitempty"`
+	// The one-time code that the customer got from the operator. Required where the market's `flow` is
+	// `code`, and not taken anywhere else. It is erased once the operator has answered, and never shown.
+	AuthorizationCode *string `json:"authorization_code,omitempty"`
 }
 
 // CreatePaymentCustomer: Who pays. The method's `required_customer_fields` say what is needed; for
@@ -144,8 +151,11 @@ type Payment struct {
 	Resolution Resolution `json:"resolution"`
 	// What went back of it. It is there when a payment is read, alone or in a list; not in events and not
 	// in the answer that creates it.
-	Refunds  *PaymentRefunds  `json:"refunds,omitempty"`
-	Checkout *PaymentCheckout `json:"checkout,omitempty"`
+	Refunds *PaymentRefunds `json:"refunds,omitempty"`
+	// As sent. It is there only if it was.
+	ReturnURL  *string          `json:"return_url,omitempty"`
+	NextAction *NextAction      `json:"next_action,omitempty"`
+	Checkout   *PaymentCheckout `json:"checkout,omitempty"`
 
 	// Raw is the object as it came, with members that this release does not know.
 	Raw json.RawMessage `json:"-"`
@@ -166,6 +176,38 @@ func (x *Payment) UnmarshalJSON(b []byte) error {
 // MarshalJSON implements json.Marshaler: what was not known is written too.
 func (x Payment) MarshalJSON() ([]byte, error) {
 	type plain Payment
+	return merge(plain(x), x.Raw)
+}
+
+// NextAction: What the customer has to do. It is there only while the payment is open, the operator
+// has named an address, and the time is not over. Send the customer to `url`, once, from a page of
+// yours: it is the same address until the end.
+type NextAction struct {
+	// What to do. `redirect` sends the customer to `url`.
+	Type string `json:"type"`
+	// The operator's page or app for this payment.
+	URL       string    `json:"url"`
+	ExpiresAt Timestamp `json:"expires_at"`
+
+	// Raw is the object as it came, with members that this release does not know.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it keeps what it does not know.
+func (x *NextAction) UnmarshalJSON(b []byte) error {
+	type plain NextAction
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*x = NextAction(p)
+	x.Raw = keep(b)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: what was not known is written too.
+func (x NextAction) MarshalJSON() ([]byte, error) {
+	type plain NextAction
 	return merge(plain(x), x.Raw)
 }
 
@@ -1391,6 +1433,7 @@ const (
 	PaymentLateSuccess      = "payment.late_success"
 	PaymentReversed         = "payment.reversed"
 	PaymentUpdated          = "payment.updated"
+	PaymentActionRequired   = "payment.action_required"
 	PaymentNeedsAttention   = "payment.needs_attention"
 	PaymentAttentionEnded   = "payment.attention_ended"
 	PayoutPending           = "payout.pending"
@@ -1432,6 +1475,8 @@ type Event struct {
 	// is debited.
 	// - `payment.updated`: the operator told its receipt, `provider_reference`, after the money. The
 	// status stays, no money moves.
+	// - `payment.action_required`: the operator named the address where the customer approves,
+	// `next_action`. The status stays.
 	// - `payment.needs_attention`: a person has to look at it (`resolution.state`); the status stays. The
 	// end of the payment ends that, too.
 	// - `payment.attention_ended`: nobody has to look at it any more, and it is still open.
@@ -1804,9 +1849,9 @@ type PaymentMethodCountry struct {
 	// What people of the country call the method. Show this where you know the country.
 	Name     string `json:"name"`
 	Currency string `json:"currency"`
-	// How the customer approves. `push`: the operator asks on the customer's phone. `redirect`: the
-	// customer goes to an address of the operator. `code`: the customer gets a one-time code from the
-	// operator first.
+	// How the customer approves. `push`: on the phone, asked by the operator. `redirect`: at an address
+	// of the operator, `next_action` of the payment; the create needs `return_url`. `code`: the customer
+	// gets a one-time code from the operator first; the create needs `authorization_code`.
 	Flow string `json:"flow"`
 	// What the customer dials if no prompt comes; `null` where the operator does not publish it.
 	Dial *string `json:"dial"`
@@ -3061,6 +3106,7 @@ const (
 	FieldTaxSubtotalRequired    = "tax_subtotal_required"
 	FieldScopeNotGranted        = "scope_not_granted"
 	FieldURLNotAllowed          = "url_not_allowed"
+	FieldNotTaken               = "not_taken"
 	FieldUnknownEvent           = "unknown_event"
 	FieldUnknownMember          = "unknown_member"
 )

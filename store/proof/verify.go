@@ -138,6 +138,8 @@ type VerifyPayment struct {
 
 	Pending, Processing, Last, Late, Reversed, Updated VerifyEvent // the rows that the six numbers name
 	Attention                                          VerifyEvent // the last one about a person's attention, if there is one
+	Action                                             VerifyEvent // that the customer has to go to an address, if there is one
+	ActionEvent                                        int64
 
 	Issuer        string    // of its receipt
 	ReceiptOwner  store.Ref // who has its receipt, by the record of receipts; zero if none
@@ -183,7 +185,7 @@ var paymentsToVerify = `SELECT p.id, p.status, p.previous_status, p.amount, p.cu
 		EXISTS (SELECT 1 FROM cases c WHERE c.client_id = p.client_id AND c.subject_id = p.id AND c.closed_at IS NULL),
 		CASE WHEN s.subject_id IS NULL AND p.status <> 'success' THEN (SELECT max(a.last_at) FROM attempts a
 			WHERE a.client_id = p.client_id AND a.subject_id = p.id AND a.kind = 'check' AND a.outcome <> 'error') END,
-		t.type, t.id, t.amount, t.currency, w.currency, ` + verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `, ` + verifyEventColumns("e5") + `, ` + verifyEventColumns("e6") + `, ` + verifyEventColumns("e7") + `
+		t.type, t.id, t.amount, t.currency, w.currency, ` + verifyEventColumns("e1") + `, ` + verifyEventColumns("e2") + `, ` + verifyEventColumns("e3") + `, ` + verifyEventColumns("e4") + `, ` + verifyEventColumns("e5") + `, ` + verifyEventColumns("e6") + `, ` + verifyEventColumns("e7") + `, ` + verifyEventColumns("e8") + `, f.event
 		FROM payments p
 		` + store.JoinReceipt(till.SubjectPayment) + `
 		LEFT JOIN steps s ON s.client_id = p.client_id AND s.subject_id = p.id
@@ -196,6 +198,8 @@ var paymentsToVerify = `SELECT p.id, p.status, p.previous_status, p.amount, p.cu
 		LEFT JOIN events e5 ON e5.client_id = p.client_id AND e5.sequence = p.reversed_event
 		LEFT JOIN events e6 ON e6.client_id = p.client_id AND e6.sequence = p.updated_event
 		LEFT JOIN events e7 ON e7.client_id = p.client_id AND e7.sequence = ` + lastAttention + `
+		LEFT JOIN payment_flows f ON f.client_id = p.client_id AND f.payment_id = p.id
+		LEFT JOIN events e8 ON e8.client_id = p.client_id AND e8.sequence = f.event
 		WHERE p.client_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3`
 
 var verifyPayments = db.Define(db.SQL{Name: "verify.verifyPayments",
@@ -215,9 +219,10 @@ func VerifyPayments(ctx context.Context, tx *store.Tx, client, after till.ID, li
 			db.ID(&p.ReceiptOwner.Client), db.ID(&p.ReceiptOwner.ID), db.Bool(&p.ReceiptReused),
 			db.Bool(&p.FeeTaken), db.ID(&p.TakenBack), db.Bool(&p.Scheduled), db.Bool(&p.OpenCase), db.Int(&p.LastRead),
 			db.Text(&p.Credit), db.ID(&p.CreditID), db.Int(&p.CreditAmount.Minor), db.Text(&p.CreditAmount.Currency), db.Text(&p.CreditCurrency)}
-		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late, &p.Reversed, &p.Updated, &p.Attention} {
+		for _, e := range []*VerifyEvent{&p.Pending, &p.Processing, &p.Last, &p.Late, &p.Reversed, &p.Updated, &p.Attention, &p.Action} {
 			dest = append(dest, e.dest()...)
 		}
+		dest = append(dest, db.Int(&p.ActionEvent))
 		out = append(out, p)
 		return r.Scan(dest...)
 	})
@@ -233,12 +238,14 @@ type LoggedEvent struct {
 	VerifyEvent
 	Known                                                                             bool // there is such a payment or payout
 	PendingEvent, ProcessingEvent, FinalEvent, LateEvent, ReversedEvent, UpdatedEvent int64
+	ActionEvent                                                                       int64
 	AttentionEvent                                                                    int64 // this one's own, if it is named so
 }
 
 var eventsToVerify = `SELECT ` + verifyEventColumns("e") + `, p.id IS NOT NULL OR q.id IS NOT NULL,
 		coalesce(p.pending_event, q.pending_event), coalesce(p.processing_event, q.processing_event),
 		coalesce(p.final_event, q.final_event), coalesce(p.late_event, q.late_event), p.reversed_event, p.updated_event,
+		(SELECT f.event FROM payment_flows f WHERE f.client_id = e.client_id AND f.payment_id = e.subject_id),
 		(SELECT a.sequence FROM attention_events a WHERE a.client_id = e.client_id AND a.subject_id = e.subject_id AND a.sequence = e.sequence)
 		FROM events e LEFT JOIN payments p ON p.client_id = e.client_id AND p.id = e.subject_id
 		LEFT JOIN payouts q ON q.client_id = e.client_id AND q.id = e.subject_id AND (e.kind LIKE 'payout.%' OR e.kind LIKE 'refund.%')
@@ -254,7 +261,7 @@ func LoggedEvents(ctx context.Context, tx *store.Tx, client till.ID, after int64
 	err := tx.DB().Query(ctx, loggedEvents, []any{client[:], after, limit}, func(r db.Row) error {
 		e := &LoggedEvent{}
 		out = append(out, e)
-		return r.Scan(append(e.dest(), db.Bool(&e.Known), db.Int(&e.PendingEvent), db.Int(&e.ProcessingEvent), db.Int(&e.FinalEvent), db.Int(&e.LateEvent), db.Int(&e.ReversedEvent), db.Int(&e.UpdatedEvent), db.Int(&e.AttentionEvent))...)
+		return r.Scan(append(e.dest(), db.Bool(&e.Known), db.Int(&e.PendingEvent), db.Int(&e.ProcessingEvent), db.Int(&e.FinalEvent), db.Int(&e.LateEvent), db.Int(&e.ReversedEvent), db.Int(&e.UpdatedEvent), db.Int(&e.ActionEvent), db.Int(&e.AttentionEvent))...)
 	})
 	return out, err
 }

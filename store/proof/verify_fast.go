@@ -18,7 +18,7 @@ var preferIndexes = db.Define(db.SQL{Name: "verify.preferIndexes",
 		set_config('enable_seqscan', 'off', true), set_config('max_parallel_workers_per_gather', '0', true), set_config('jit', 'off', true)`})
 
 var selectEventsFast = db.Define(db.SQL{Name: "verify.eventsFast",
-	SQLite: `SELECT sequence, created_at, substr(kind, 1, 8) = 'payment.' AND kind <> 'payment.needs_attention' AND kind <> 'payment.attention_ended' FROM events WHERE client_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`})
+	SQLite: `SELECT sequence, created_at, substr(kind, 1, 8) = 'payment.' AND kind <> 'payment.needs_attention' AND kind <> 'payment.attention_ended' AND kind <> 'payment.action_required' FROM events WHERE client_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`})
 
 var selectIdempotencyKeys = db.Define(db.SQL{Name: "verify.selectIdempotencyKeys",
 	SQLite: `SELECT id, idempotency_key FROM payments WHERE client_id = $1 AND id > $2 ORDER BY id LIMIT $3`})

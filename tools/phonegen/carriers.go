@@ -39,7 +39,7 @@ func readCarriers() (map[carrier]string, error) {
 }
 
 // likelyColumn is the column of methods.csv that is written here: the last one.
-const likelyColumn = 10
+const likelyColumn = 11
 
 // fillMethods returns the table of methods with the prefixes that the carriers' data gives.
 func fillMethods(table []byte) ([]byte, error) {

@@ -46,6 +46,17 @@ final class CreatePayment extends Body
         public ?CreatePaymentTax $tax = null,
         /** Your own data, echoed as sent. At most 50 keys, 16 KiB and 4 levels. */
         public mixed $metadata = null,
+        /**
+         * Where the customer comes back to from the operator's page: an `https` address of yours, without user and
+         * fragment. Required where the market's `flow` is `redirect`, and not taken anywhere else. It says nothing about
+         * the outcome.
+         */
+        public ?string $return_url = null,
+        /**
+         * The one-time code that the customer got from the operator. Required where the market's `flow` is `code`, and
+         * not taken anywhere else. It is erased once the operator has answered, and never shown.
+         */
+        public ?string $authorization_code = null,
     ) {
     }
 
@@ -61,6 +72,8 @@ final class CreatePayment extends Body
         'charge' => [['one', CreatePaymentCharge::class], false],
         'tax' => [['one', CreatePaymentTax::class], false],
         'metadata' => ['any', false],
+        'return_url' => ['text', false],
+        'authorization_code' => ['text', false],
     ];
 }
 
@@ -232,6 +245,9 @@ final class Payment extends Answer
      * answer that creates it.
      */
     public ?PaymentRefunds $refunds = null;
+    /** As sent. It is there only if it was. */
+    public ?string $return_url = null;
+    public ?NextAction $next_action = null;
     public ?PaymentCheckout $checkout = null;
 
     /** How every member is read and written; and whether it is always there. */
@@ -260,7 +276,30 @@ final class Payment extends Answer
         'reversed_at' => ['text', true],
         'resolution' => [['one', Resolution::class], true],
         'refunds' => [['one', PaymentRefunds::class], false],
+        'return_url' => ['text', false],
+        'next_action' => [['one', NextAction::class], false],
         'checkout' => [['one', PaymentCheckout::class], false],
+    ];
+}
+
+/**
+ * What the customer has to do. It is there only while the payment is open, the operator has named an address,
+ * and the time is not over. Send the customer to `url`, once, from a page of yours: it is the same address until
+ * the end.
+ */
+final class NextAction extends Answer
+{
+    /** What to do. `redirect` sends the customer to `url`. */
+    public ?string $type = null;
+    /** The operator's page or app for this payment. */
+    public ?string $url = null;
+    public ?string $expires_at = null;
+
+    /** How every member is read and written; and whether it is always there. */
+    public const MEMBERS = [
+        'type' => ['text', true],
+        'url' => ['text', true],
+        'expires_at' => ['text', true],
     ];
 }
 
@@ -1492,6 +1531,7 @@ final class EventKind
     public const PAYMENT_LATE_SUCCESS = 'payment.late_success';
     public const PAYMENT_REVERSED = 'payment.reversed';
     public const PAYMENT_UPDATED = 'payment.updated';
+    public const PAYMENT_ACTION_REQUIRED = 'payment.action_required';
     public const PAYMENT_NEEDS_ATTENTION = 'payment.needs_attention';
     public const PAYMENT_ATTENTION_ENDED = 'payment.attention_ended';
     public const PAYOUT_PENDING = 'payout.pending';
@@ -1534,6 +1574,8 @@ final class Event extends Answer
      * - `payment.reversed`: the operator took the money of a success back. The status stays, your wallet is debited.
      * - `payment.updated`: the operator told its receipt, `provider_reference`, after the money. The status stays,
      * no money moves.
+     * - `payment.action_required`: the operator named the address where the customer approves, `next_action`. The
+     * status stays.
      * - `payment.needs_attention`: a person has to look at it (`resolution.state`); the status stays. The end of the
      * payment ends that, too.
      * - `payment.attention_ended`: nobody has to look at it any more, and it is still open.
@@ -1825,8 +1867,9 @@ final class PaymentMethodCountry extends Answer
     public ?string $name = null;
     public ?string $currency = null;
     /**
-     * How the customer approves. `push`: the operator asks on the customer's phone. `redirect`: the customer goes to
-     * an address of the operator. `code`: the customer gets a one-time code from the operator first.
+     * How the customer approves. `push`: on the phone, asked by the operator. `redirect`: at an address of the
+     * operator, `next_action` of the payment; the create needs `return_url`. `code`: the customer gets a one-time
+     * code from the operator first; the create needs `authorization_code`.
      */
     public ?string $flow = null;
     /** What the customer dials if no prompt comes; `null` where the operator does not publish it. */
@@ -2907,6 +2950,7 @@ final class FieldErrorCode
     public const TAX_SUBTOTAL_REQUIRED = 'tax_subtotal_required';
     public const SCOPE_NOT_GRANTED = 'scope_not_granted';
     public const URL_NOT_ALLOWED = 'url_not_allowed';
+    public const NOT_TAKEN = 'not_taken';
     public const UNKNOWN_EVENT = 'unknown_event';
     public const UNKNOWN_MEMBER = 'unknown_member';
 }

@@ -45,6 +45,13 @@ class CreatePayment(Body):
     tax: Optional[CreatePaymentTax] = None
     # Your own data, echoed as sent. At most 50 keys, 16 KiB and 4 levels.
     metadata: Any = None
+    # Where the customer comes back to from the operator's page: an `https` address of yours, without user
+    # and fragment. Required where the market's `flow` is `redirect`, and not taken anywhere else. It says
+    # nothing about the outcome.
+    return_url: Optional[str] = None
+    # The one-time code that the customer got from the operator. Required where the market's `flow` is
+    # `code`, and not taken anywhere else. It is erased once the operator has answered, and never shown.
+    authorization_code: Optional[str] = None
 
 
 @dataclass
@@ -161,7 +168,23 @@ class Payment(Answer):
     # What went back of it. It is there when a payment is read, alone or in a list; not in events and not
     # in the answer that creates it.
     refunds: Optional[PaymentRefunds]
+    # As sent. It is there only if it was.
+    return_url: Optional[str]
+    next_action: Optional[NextAction]
     checkout: Optional[PaymentCheckout]
+
+
+class NextAction(Answer):
+    """What the customer has to do. It is there only while the payment is open, the operator has named an
+    address, and the time is not over. Send the customer to `url`, once, from a page of yours: it is the
+    same address until the end.
+    """
+
+    # What to do. `redirect` sends the customer to `url`.
+    type: str
+    # The operator's page or app for this payment.
+    url: str
+    expires_at: Timestamp
 
 
 class FailureDetail(Answer):
@@ -897,6 +920,7 @@ class EventKind:
     PAYMENT_LATE_SUCCESS = "payment.late_success"
     PAYMENT_REVERSED = "payment.reversed"
     PAYMENT_UPDATED = "payment.updated"
+    PAYMENT_ACTION_REQUIRED = "payment.action_required"
     PAYMENT_NEEDS_ATTENTION = "payment.needs_attention"
     PAYMENT_ATTENTION_ENDED = "payment.attention_ended"
     PAYOUT_PENDING = "payout.pending"
@@ -939,6 +963,8 @@ class Event(Answer):
     # is debited.
     # - `payment.updated`: the operator told its receipt, `provider_reference`, after the money. The
     # status stays, no money moves.
+    # - `payment.action_required`: the operator named the address where the customer approves,
+    # `next_action`. The status stays.
     # - `payment.needs_attention`: a person has to look at it (`resolution.state`); the status stays. The
     # end of the payment ends that, too.
     # - `payment.attention_ended`: nobody has to look at it any more, and it is still open.
@@ -1113,9 +1139,9 @@ class PaymentMethodCountry(Answer):
     # What people of the country call the method. Show this where you know the country.
     name: str
     currency: str
-    # How the customer approves. `push`: the operator asks on the customer's phone. `redirect`: the
-    # customer goes to an address of the operator. `code`: the customer gets a one-time code from the
-    # operator first.
+    # How the customer approves. `push`: on the phone, asked by the operator. `redirect`: at an address of
+    # the operator, `next_action` of the payment; the create needs `return_url`. `code`: the customer gets
+    # a one-time code from the operator first; the create needs `authorization_code`.
     flow: str
     # What the customer dials if no prompt comes; `null` where the operator does not publish it.
     dial: Optional[str]
@@ -1750,6 +1776,7 @@ class FieldErrorCode:
     TAX_SUBTOTAL_REQUIRED = "tax_subtotal_required"
     SCOPE_NOT_GRANTED = "scope_not_granted"
     URL_NOT_ALLOWED = "url_not_allowed"
+    NOT_TAKEN = "not_taken"
     UNKNOWN_EVENT = "unknown_event"
     UNKNOWN_MEMBER = "unknown_member"
 
@@ -1762,6 +1789,7 @@ __all__ = [
     "CreatePaymentChargeItem",
     "CreatePaymentTax",
     "Payment",
+    "NextAction",
     "FailureDetail",
     "Customer",
     "Charge",
@@ -1874,6 +1902,8 @@ CreatePayment._members = (
     ("charge", one(CreatePaymentCharge), False),
     ("tax", one(CreatePaymentTax), False),
     ("metadata", ANY, False),
+    ("return_url", TEXT, False),
+    ("authorization_code", TEXT, False),
 )
 CreatePaymentCustomer._members = (
     ("phone", TEXT, True),
@@ -1921,7 +1951,14 @@ Payment._members = (
     ("reversed_at", TIMESTAMP, True),
     ("resolution", one(Resolution), True),
     ("refunds", one(PaymentRefunds), False),
+    ("return_url", TEXT, False),
+    ("next_action", one(NextAction), False),
     ("checkout", one(PaymentCheckout), False),
+)
+NextAction._members = (
+    ("type", TEXT, True),
+    ("url", TEXT, True),
+    ("expires_at", TIMESTAMP, True),
 )
 FailureDetail._members = (
     ("provider_code", TEXT, True),

@@ -38,6 +38,17 @@ export interface CreatePayment {
   tax?: CreatePaymentTax | null;
   /** Your own data, echoed as sent. At most 50 keys, 16 KiB and 4 levels. */
   metadata?: { [member: string]: Json } | null;
+  /**
+   * Where the customer comes back to from the operator's page: an `https` address of yours, without
+   * user and fragment. Required where the market's `flow` is `redirect`, and not taken anywhere else.
+   * It says nothing about the outcome.
+   */
+  return_url?: string | null;
+  /**
+   * The one-time code that the customer got from the operator. Required where the market's `flow` is
+   * `code`, and not taken anywhere else. It is erased once the operator has answered, and never shown.
+   */
+  authorization_code?: string | null;
 }
 
 /**
@@ -164,7 +175,23 @@ export interface Payment {
    * in the answer that creates it.
    */
   refunds?: PaymentRefunds;
+  /** As sent. It is there only if it was. */
+  return_url?: string;
+  next_action?: NextAction;
   checkout?: PaymentCheckout;
+}
+
+/**
+ * What the customer has to do. It is there only while the payment is open, the operator has named an
+ * address, and the time is not over. Send the customer to `url`, once, from a page of yours: it is
+ * the same address until the end.
+ */
+export interface NextAction {
+  /** What to do. `redirect` sends the customer to `url`. */
+  type: string;
+  /** The operator's page or app for this payment. */
+  url: string;
+  expires_at: Timestamp;
 }
 
 /** What the operator said about the failure, for support. Null unless failed or expired. */
@@ -855,7 +882,7 @@ export interface PaymentCheckout {
 }
 
 /** What an event tells. Ignore kinds that you do not know. */
-export type EventKind = "payment.pending" | "payment.processing" | "payment.success" | "payment.failed" | "payment.expired" | "payment.late_success" | "payment.reversed" | "payment.updated" | "payment.needs_attention" | "payment.attention_ended" | "payout.pending" | "payout.processing" | "payout.success" | "payout.failed" | "payout.cancelled" | "payout.late_success" | "payout.needs_attention" | "payout.attention_ended" | "refund.pending" | "refund.processing" | "refund.success" | "refund.failed" | "refund.cancelled" | "refund.late_success" | "refund.needs_attention" | "refund.attention_ended" | "checkout.paid" | "checkout.expired" | "checkout.cancelled" | "checkout.overpaid" | "webhook_endpoint.disabled" | "webhook_endpoint.test" | (string & {});
+export type EventKind = "payment.pending" | "payment.processing" | "payment.success" | "payment.failed" | "payment.expired" | "payment.late_success" | "payment.reversed" | "payment.updated" | "payment.action_required" | "payment.needs_attention" | "payment.attention_ended" | "payout.pending" | "payout.processing" | "payout.success" | "payout.failed" | "payout.cancelled" | "payout.late_success" | "payout.needs_attention" | "payout.attention_ended" | "refund.pending" | "refund.processing" | "refund.success" | "refund.failed" | "refund.cancelled" | "refund.late_success" | "refund.needs_attention" | "refund.attention_ended" | "checkout.paid" | "checkout.expired" | "checkout.cancelled" | "checkout.overpaid" | "webhook_endpoint.disabled" | "webhook_endpoint.test" | (string & {});
 
 /** One thing that happened. */
 export interface Event {
@@ -873,6 +900,8 @@ export interface Event {
    * is debited.
    * - `payment.updated`: the operator told its receipt, `provider_reference`, after the money. The
    * status stays, no money moves.
+   * - `payment.action_required`: the operator named the address where the customer approves,
+   * `next_action`. The status stays.
    * - `payment.needs_attention`: a person has to look at it (`resolution.state`); the status stays. The
    * end of the payment ends that, too.
    * - `payment.attention_ended`: nobody has to look at it any more, and it is still open.
@@ -1049,9 +1078,9 @@ export interface PaymentMethodCountry {
   name: string;
   currency: string;
   /**
-   * How the customer approves. `push`: the operator asks on the customer's phone. `redirect`: the
-   * customer goes to an address of the operator. `code`: the customer gets a one-time code from the
-   * operator first.
+   * How the customer approves. `push`: on the phone, asked by the operator. `redirect`: at an address
+   * of the operator, `next_action` of the payment; the create needs `return_url`. `code`: the customer
+   * gets a one-time code from the operator first; the create needs `authorization_code`.
    */
   flow: string;
   /** What the customer dials if no prompt comes; `null` where the operator does not publish it. */
@@ -1578,4 +1607,4 @@ export interface FieldError {
 export type ErrorCode = "malformed_body" | "invalid_parameter" | "key_in_url" | "missing_api_key" | "invalid_api_key" | "insufficient_scope" | "client_suspended" | "payment_not_found" | "payout_not_found" | "refund_not_found" | "checkout_not_found" | "link_not_found" | "event_not_found" | "webhook_endpoint_not_found" | "webhook_endpoint_disabled" | "api_key_not_found" | "prompt_not_found" | "not_found" | "method_not_allowed" | "payout_not_cancellable" | "refund_not_cancellable" | "refund_in_progress" | "checkout_live" | "payment_not_refundable" | "refund_exceeds_payment" | "refund_not_possible" | "pages_not_available" | "cursor_ahead" | "request_timeout" | "body_too_large" | "headers_too_large" | "unsupported_media_type" | "validation_failed" | "idempotency_key_reused" | "insufficient_balance" | "rate_limited" | "method_unavailable" | "service_unavailable" | "payouts_held" | "internal_error" | (string & {});
 
 /** What is wrong with one member. The table at the top tells the meaning of each. */
-export type FieldErrorCode = "required" | "invalid_format" | "too_long" | "too_many" | "too_deep" | "unknown_method" | "country_required" | "country_not_supported" | "currency_not_supported" | "invalid_phone" | "amount_out_of_bounds" | "amount_not_representable" | "line_item_mismatch" | "items_sum_mismatch" | "tax_total_mismatch" | "tax_subtotal_mismatch" | "tax_subtotal_required" | "scope_not_granted" | "url_not_allowed" | "unknown_event" | "unknown_member" | (string & {});
+export type FieldErrorCode = "required" | "invalid_format" | "too_long" | "too_many" | "too_deep" | "unknown_method" | "country_required" | "country_not_supported" | "currency_not_supported" | "invalid_phone" | "amount_out_of_bounds" | "amount_not_representable" | "line_item_mismatch" | "items_sum_mismatch" | "tax_total_mismatch" | "tax_subtotal_mismatch" | "tax_subtotal_required" | "scope_not_granted" | "url_not_allowed" | "not_taken" | "unknown_event" | "unknown_member" | (string & {});
