@@ -55,6 +55,8 @@ var outbound = map[string]string{
 	"bench/lists.go: http.DefaultClient":             "the benchmark, to the server that it started",
 	"bench/mtn.go: http.DefaultClient":               "the same",
 	"bench/process.go: http.DefaultClient":           "the same",
+	"bench/pages.go: http.Client":                    "the same",
+	"bench/pages.go: http.Transport":                 "the same",
 	"bench/console_visitor.go: http.Client":          "the same",
 	"bench/console_visitor.go: http.Transport":       "the same",
 	"bench/console_visitor.go: http.DefaultClient":   "the same",

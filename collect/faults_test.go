@@ -299,7 +299,7 @@ func TestAStepThatWasWokenMeanwhileIsDueAtOnce(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world) {
 		id := w.create("0014").ID
-		time.Sleep(time.Second)
+		time.Sleep(1500 * time.Millisecond) // no poll is under way: it would be the read that the wake asks for
 		_, before := w.way.counts()
 		for range 50 {
 			if err := w.collector.RecordCallback(t.Context(), "", store.Ref{Client: w.client.ID, ID: id}, nil); err != nil {
