@@ -53,8 +53,9 @@ type stepOfRunner struct {
 	Events  []string        `json:"events"`
 	Steps   []Step          `json:"steps"`
 	Body    json.RawMessage `json:"body"`
-	Value   string          `json:"value"` // of a refund that somebody else makes
-	Phone   string          `json:"phone"` // of a customer on a page; "" is the one that the shop named
+	Value   string          `json:"value"`   // of a refund that somebody else makes
+	Phone   string          `json:"phone"`   // of a customer on a page; "" is the one that the shop named
+	InTime  bool            `json:"in_time"` // of a customer who pays before late money comes
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
