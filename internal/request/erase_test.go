@@ -14,6 +14,8 @@ func TestEraseDocument(t *testing.T) {
 			`"description":"for Awa","customer":{"phone":"~a","name":null,"email":null},` + charge + `,"metadata":{"customer":{"phone":"1"}}`},
 		{`"description":"for Awa","customer":{"phone":null,"name":"Awa","email":null},` + charge + `,"metadata":{"a":1}`, "customer", true,
 			`"description":null,"customer":{"phone":"~a","name":null,"email":null},` + charge + `,"metadata":null`},
+		{`"description":null,"customer":{"phone":null},"metadata":null,"return_url":"https://shop.example/awa?n=1"`, "customer", true,
+			`"description":null,"customer":{"phone":"~a"},"metadata":null,"return_url":null`},
 		{`"description":null,"recipient":{"phone":"242061234567"},"metadata":null`, "recipient", true, `"description":null,"recipient":{"phone":"~a"},"metadata":null`},
 		{`"description":null,"recipient":{"phone":"2420`, "recipient", true, ``},
 		{`"description":null},{"x":1`, "recipient", true, ``},

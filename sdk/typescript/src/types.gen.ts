@@ -176,7 +176,7 @@ export interface Payment {
    */
   refunds?: PaymentRefunds;
   /** As sent. It is there only if it was. */
-  return_url?: string;
+  return_url?: string | null;
   next_action?: NextAction;
   checkout?: PaymentCheckout;
 }
