@@ -251,6 +251,31 @@ func TestANameThatNoPageShows(t *testing.T) {
 	})
 }
 
+// A form that was made for another ask than the next asks nothing: one from the future, and none.
+func TestAFormOfAnotherAskAsksNothing(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world) {
+		ref := w.open(key1, "")
+		nobody := func(n int) {
+			t.Helper()
+			if a, err := w.checkouts.Ask(t.Context(), w.who(), ref, typed(n, "4567")); !errors.Is(err, checkout.ErrForm) || a != nil {
+				t.Errorf("form %d: %+v %v", n, a, err)
+			}
+		}
+		for _, n := range []int{0, 2, -1, 21} {
+			nobody(n)
+		}
+		w.ask(ref, 1, "0002")
+		time.Sleep(window)
+		for _, n := range []int{0, 3} {
+			nobody(n)
+		}
+		if a := w.ask(ref, 1, "4567"); a.N != 1 || w.way.submits.Load() != 1 { // the first form again, with another number
+			t.Errorf("%+v after %d prompts", a, w.way.submits.Load())
+		}
+	})
+}
+
 // What may have happened between the commit that wrote an ask down and the one that makes its
 // payment: each, one at a time.
 func TestWhatIsAdmitted(t *testing.T) {

@@ -136,6 +136,9 @@ func (j *Joined) joinWebhooks(o *Opened, secrets *webhook.SecretSealer) {
 	j.endpoints.Wake = j.dispatcher.Wake
 }
 
+// Checkouts returns what makes orders that are paid on a page, and their asks.
+func (j *Joined) Checkouts() *checkout.Checkouts { return j.checkouts }
+
 // Handler returns the API.
 func (j *Joined) Handler() http.Handler { return j.handler }
 

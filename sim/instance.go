@@ -90,7 +90,7 @@ func (i *instance) join(ctx context.Context) error {
 		return err
 	}
 	i.j, err = server.Join(&server.Opened{
-		Store: i.store, Ring: w.ring, Operators: ops, BaseURL: baseURL, Log: w.log,
+		Store: i.store, Ring: w.ring, Operators: ops, BaseURL: baseURL, PageURL: "https://pay.till.test", Log: w.log,
 		Engine: engine.Config{PollInterval: w.poll, HealthInterval: 2 * w.poll}, FollowEvery: w.poll,
 		Dispatch: webhook.Config{SweepInterval: w.poll, NoHints: true},
 		Sender:   webhook.SenderConfig{Dial: w.dialReceiver(i), Roots: receiverRoots()},

@@ -283,6 +283,7 @@ var stories = []story{
 		}))
 		w.Pay("mtnmomo", mtnWell, 1000)
 	}},
+	{name: "paid on a page", options: Options{Poll: time.Minute}, settles: time.Hour, prepare: newest, tell: payCheckout},
 	{name: "restored and released", options: Options{Poll: time.Minute}, prepare: funded, tell: func(w *World) {
 		w.Pay("mtnmomo", mtnNever, 1000)
 		from := w.store.Now().Add(-time.Hour)
