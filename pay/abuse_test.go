@@ -110,6 +110,37 @@ func TestTheSameNumbersSlowNoLink(t *testing.T) {
 	})
 }
 
+// Numbers that were asked more than an hour ago count no more, though the merchant went on asking.
+func TestNumbersCountForAnHour(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world) {
+		path, _ := w.link(anyAmount)
+		n := 100
+		some := func(most int) {
+			t.Helper()
+			for range most {
+				n++
+				if a := w.knock(path, fmt.Sprintf("24206%03d0003", n)); a.status != http.StatusSeeOther {
+					t.Fatalf("number %d: %d", n-100, a.status)
+				}
+			}
+		}
+		some(15)
+		time.Sleep(40 * time.Minute)
+		some(4)
+		time.Sleep(25 * time.Minute)
+		some(5 + 10) // nineteen in the hour
+		if all := w.openCases(); len(all) != 0 {
+			t.Fatalf("cases: %v", all)
+		}
+		some(1)
+		some(1) // the twentieth was there before this one: it shows
+		if all := w.openCases(); len(all) != 1 {
+			t.Errorf("twenty in an hour: %v", all)
+		}
+	})
+}
+
 // Somebody reports a page: one case, of the checkout or the link.
 func TestAReportIsACase(t *testing.T) {
 	t.Parallel()

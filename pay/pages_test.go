@@ -375,6 +375,8 @@ func TestDatabaseAway(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		path := w.open("")
 		form := w.formOf(w.get(path))
+		link, _ := w.link(anyAmount)
+		of := w.formOf(w.get(link))
 		own := w.fill(w.open(""), number)
 		time.Sleep(time.Minute)
 		before := w.way.submits.Load()
@@ -385,6 +387,9 @@ func TestDatabaseAway(t *testing.T) {
 			"the form":   w.get(path),
 			"its answer": w.do(http.MethodPost, path, url.Values{"form": {form}, "phone": {number}, "sure": {number}}),
 			"the ask":    w.get(own),
+			"the link":   w.get(link),
+			"its form":   w.do(http.MethodPost, link, url.Values{"form": {of}, "amount": {"700"}, "phone": {number}, "market": {"mtn_momo.CG"}, "sure": {number}}),
+			"to go on":   w.do(http.MethodPost, path, url.Values{"form": {form}, "go_on": {"1"}}),
 			"the code":   w.get(path + "/qr.svg"),
 			"a report":   w.do(http.MethodPost, path+"/report", url.Values{}),
 		} {
