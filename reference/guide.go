@@ -52,6 +52,7 @@ func readMarkdown(language, path string) *guide {
 
 // sdkLinks are where the links of the SDKs' guides lead on the pages.
 var sdkLinks = strings.NewReplacer("](integrating.md)", "](/docs/collecting)", "](webhooks.md)", "](/docs/webhooks)", "](payouts.md)", "](/docs/payouts)", "](refunds.md)", "](/docs/refunds)", "](payouts.md#how-it-ends)", "](/docs/payouts)",
+	"](pages.md)", "](/docs/checkout)", "](pages.md#by-a-teller)", "](/docs/checkout#sdk)", "](pages.md#links)", "]("+repository+"/docs/guide/pages.md#links)",
 	"](local-tools.md)", "]("+repository+"/docs/guide/local-tools.md)", "](../../", "]("+repository+"/")
 
 const repository = "https://github.com/till-project/till/blob/main"
