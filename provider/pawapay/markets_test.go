@@ -170,6 +170,7 @@ func TestMarketsThatCannotBe(t *testing.T) {
 		"100 000 rows":          answering(200, `{"countries":[{"country":"COG","providers":[`+strings.Repeat(row+",", 100_000)+row+`]}]}`),
 		"the same twice":        answering(200, twice),
 		"another currency":      answering(200, congoConf("KES", `{"DEPOSIT":{}}`)),
+		"one in another":        answering(200, strings.Replace(congoConf("KES", `{"DEPOSIT":{}}`), `"providers":[`, `"providers":[{"provider":"AIRTEL_COG","currencies":[{"currency":"XAF","operationTypes":{}}]},`, 1)),
 		"no currency":           answering(200, congoConf("", `{"DEPOSIT":{}}`)),
 		"operations of numbers": answering(200, congoConf("XAF", `7`)),
 		"negative bounds":       answering(200, congoConf("XAF", `{"DEPOSIT":{"minAmount":"-100","maxAmount":"100"}}`)),
