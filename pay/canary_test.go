@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -49,6 +50,9 @@ func TestNoCanaryNumberIsSeen(t *testing.T) {
 		log := &logText{}
 		w.pages.c.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		w.pages.rush = newRush(&w.pages.c)
+		for range sourceAsks - 1 { // so that an ask leaves the line about many
+			w.pages.rush.sources.Take(netip.MustParsePrefix("203.0.113.7/32"), time.Now())
+		}
 		canaries := []string{"242061730001", "242061730002", "242061730003", "242061730000", "242061730006"}
 		spellings := func(n string) []string {
 			return []string{n, n[3:], n[3:5] + " " + n[5:8] + " " + n[8:10] + " " + n[10:], n[4:]}
@@ -122,8 +126,10 @@ func TestNoCanaryNumberIsSeen(t *testing.T) {
 			fmt.Fprintln(&told, blocks)
 			return err
 		})
-		if !strings.Contains(log.String(), "page to pay on reported") {
-			t.Errorf("the log says nothing: %s", log)
+		for _, line := range []string{"page to pay on reported", "many asks came from one address"} {
+			if !strings.Contains(log.String(), line) {
+				t.Errorf("the log does not say %q: %s", line, log)
+			}
 		}
 		for _, n := range canaries {
 			for _, text := range spellings(n) {

@@ -22,8 +22,10 @@ func newPagesList() *cobra.Command {
 		Use:   "list",
 		Short: "List what is switched off, and blocked numbers",
 		Long: `List whose pages are switched off, the blocks of numbers, newest first, and the
-names on pages that wait to be confirmed. Use it to see what is in force. Of a blocked number only a MAC is kept:
-the list says when, by whom and why it was blocked, and not which one it is.`,
+names on pages that wait to be confirmed. Use it to see what is in force.
+
+Of a blocked number only a MAC is kept: the list says when, by whom and why it was
+blocked, and not which one it is.`,
 		Example: `  till pages list`,
 		Args:    cobra.NoArgs,
 	}, printPages)
@@ -189,10 +191,12 @@ func newClientPayName() *cobra.Command {
 		Use:   "pay-name ID",
 		Short: "Show, confirm or set a client's name on pages",
 		Long: `Show the name that the pages to pay on show of a client, and the one that its owner
-asks for. Use it when an owner has asked for another name. A live client's pages show the old name until you confirm the new one:
-look whether it is theirs, and name it as you have read it, so that one which has
-changed meanwhile is not confirmed. --set gives a name at once; an empty one gives
-the client's own name back.
+asks for. Use it when an owner has asked for another name.
+
+A live client's pages show the old name until you confirm the new one: look whether
+it is theirs, and name it as you have read it, so that one which has changed
+meanwhile is not confirmed. --set gives a name at once; an empty one gives the
+client's own name back.
 
 A name has at most 40 Latin letters, digits, spaces and . , ' & -, not the name of
 an operator, a method or this service as a word in it, and does not look like that

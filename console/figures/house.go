@@ -13,7 +13,8 @@ import (
 	"till/store/admin"
 )
 
-// housePage is the first page of the installation's staff. It only shows.
+// housePage is the first page of the installation's staff. It shows, and lets names on pages be
+// confirmed.
 type housePage struct {
 	*shell.Frame
 	*figures
