@@ -343,8 +343,15 @@ func TestACrowdIsToldToPressAgain(t *testing.T) {
 		if a := post(crowdAsks); a.status != http.StatusSeeOther {
 			t.Errorf("pressed again: %d", a.status)
 		}
-		if a := w.do(http.MethodPost, link, typed); a.status != http.StatusSeeOther {
-			t.Errorf("of a link, pressed again: %d", a.status)
+		first := w.do(http.MethodPost, link, typed)
+		if first.status != http.StatusSeeOther {
+			t.Fatalf("of a link, pressed again: %d", first.status)
+		}
+		for range crowdAsks { // a double click in a crowd leads to what the first has opened
+			w.pages.rush.crowds.Take(w.client.ID, time.Now())
+		}
+		if to := w.do(http.MethodPost, link, typed).header.Get("Location"); to == "" || !strings.HasPrefix(first.header.Get("Location"), to) {
+			t.Errorf("of a link, pressed twice: %q, and before %q", to, first.header.Get("Location"))
 		}
 	})
 }
