@@ -53,6 +53,7 @@ func Causes(tb testing.TB, database string) (all []Cause) {
 		{books.TroubleHeld, "payouts of all clients", []string{fmt.Sprintf(`INSERT INTO payout_holds (cause, client_id, held_at, held_by, reason) VALUES ('%s', %s, %d, 'A', 'why')`, store.HoldPerson, id(store.EveryClient), at(0))}},
 		{books.TroubleStrays, "1 stray is open", []string{fmt.Sprintf(`INSERT INTO strays (connection, name, id, direction, source, seen_at, claimed, standing) VALUES ('mtn', 'r1', %s, 'in', 'statement', %d, '', 1)`, client, at(0))}},
 		{books.TroubleOperator, "refuses us", []string{fmt.Sprintf(`INSERT INTO operator_cases (connection, kind, detail, opened_at) VALUES ('mtn', 'credentials', 'it refuses us', %d)`, at(0))}},
+		{books.TroubleMarkets, "nobody could read what these accounts may do: pawapay", []string{fmt.Sprintf(`INSERT INTO connection_markets (connection, account, read_at, tried_at, failing_since, problem, markets) VALUES ('pawapay', '', %d, %d, %d, 'no answer', '')`, at(-26*time.Hour), at(0), at(-25*time.Hour))}},
 		{books.TroubleOpen, "75 payments and payouts", open},
 		{books.TroubleCases, "1 case is open", []string{fmt.Sprintf(`INSERT INTO cases (client_id, id, subject_id, kind, detail, opened_at) VALUES (%s, %s, %s, 'overdue', 'why', %d)`, client, client, client, at(0))}},
 		{books.TroubleWebhooks, "1 more were disabled", []string{fmt.Sprintf(`INSERT INTO webhook_endpoints (client_id, id, url, events, enabled, disabled_at, disabled_why, created_at, updated_at, secret, start_sequence, listed_from, cursor_sequence)
