@@ -83,6 +83,7 @@ func TestTheReceiversOfTheGuideShipWhatIsPaid(t *testing.T) {
 						return len(shipped) > 0
 					})
 					shop.kill()
+					shop.before, shop.written = shop.printed(), shop.book().Steps
 					shop.start()
 				}
 			}
@@ -253,12 +254,28 @@ func (g *guideShop) check(money map[string]guideStep) {
 
 var workLine = regexp.MustCompile(`(ship|stop|give back|not paid): ([^,\s]+)`)
 
-// work counts what the example did about an order.
+// work counts what the example did about an order. What it had begun and not written down when
+// it was killed it may do once more: its file stands for a database, where that is one commit.
 func (g *guideShop) work(order string, money map[string]guideStep) map[string]int {
-	out := map[string]int{}
-	for _, line := range workLine.FindAllStringSubmatch(g.printed(), -1) {
-		if line[2] == order || money[line[2]].order == order {
-			out[line[1]]++
+	count := func(printed string) map[string]int {
+		out := map[string]int{}
+		for _, line := range workLine.FindAllStringSubmatch(printed, -1) {
+			if line[2] == order || money[line[2]].order == order {
+				out[line[1]]++
+			}
+		}
+		return out
+	}
+	out, begun := count(g.printed()), count(g.before)
+	paid, takenBack := 0, false // by what was written
+	for id, step := range g.written {
+		if money[id].order == order && step >= 2 {
+			paid, takenBack = paid+1, takenBack || step == 3
+		}
+	}
+	for kind, ended := range map[string]bool{"ship": paid > 0, "stop": takenBack, "give back": paid > 1} {
+		if !ended && begun[kind] > 0 && out[kind] > 1 {
+			out[kind]--
 		}
 	}
 	return out

@@ -41,6 +41,10 @@ type guideShop struct {
 	cmd     *exec.Cmd
 	out     bytes.Buffer // all that it printed, in all its lives
 	done    chan struct{}
+
+	// What it had printed when it was killed in the middle, and the steps that it had written.
+	before  string
+	written map[string]int
 }
 
 // Write takes what the example prints.
