@@ -248,7 +248,7 @@ func marketTrouble(s *Status) string {
 	if len(old) == 0 {
 		return ""
 	}
-	return "for a day nobody could read what these accounts may do: " + strings.Join(old, ", ") + "; what their operators said before still holds; see 'till doctor'"
+	return "for a day nobody could read what these accounts may do: " + strings.Join(old, ", ") + "; where their operators said something before, that still holds; see 'till doctor'"
 }
 
 func openTrouble(s *Status) string {
